@@ -8,7 +8,7 @@ use super::page::{Page, Tone};
 use super::ranks::tells;
 
 use super::{Report, VariantReport, idle, pairs, runs};
-use activity::text::{cut_middle, plural, printable};
+use activity::text::{NAME_MAX, cut_middle, plural, printable};
 use activity::units::{bytes, count, duration, percent, rate, share};
 use activity::{Direction, Ns};
 use advice::findings::{Change, Finding, Rule, Severity, fold};
@@ -72,12 +72,11 @@ pub fn render(report: &Report, options: &Options) -> String {
 
 /// The sections that a report of one screen has: the table that the verdict is about, and the findings.
 fn summary(report: &Report, is_run: bool) -> Vec<Section> {
-    let bound = report.verdicts.first().map(|it| it.bound_by);
-    let figures: &[Section] = match bound {
+    let figures: &[Section] = match report.job {
         _ if is_run => &[Section::Variants],
-        _ if report.job.is_some() => &[Section::Ranks],
-        Some(Bound::Compute | Bound::Memory) => &[Section::Gpus, Section::Steps, Section::Kernels],
-        _ => &[Section::Gpus, Section::Steps],
+        Some(_) => &[Section::Ranks],
+        None if is_of_kernels(report) => &[Section::Gpus, Section::Steps, Section::Kernels],
+        None => &[Section::Gpus, Section::Steps],
     };
     let told = [Section::Expectations, Section::Findings];
     figures.iter().copied().chain(told).collect()
@@ -149,10 +148,37 @@ fn gpus(page: &mut Page, report: &Report) {
     for device in told {
         device_figures(page, report, device);
     }
+    if let Some(line) = kernel_line(report).filter(|_| page.is_brief) {
+        page.wrapped(&line);
+    }
     let others = others.len() as u64;
     if others > 0 {
         page.title(&format!("{}: see --json", plural(others, "more GPU")));
     }
+}
+
+/// What bounds the GPU is what its kernels do: their table is shown.
+fn is_of_kernels(report: &Report) -> bool {
+    let bound = report.verdicts.first().map(|it| it.bound_by);
+    matches!(bound, Some(Bound::Compute | Bound::Memory))
+}
+
+/// Which kernels take most, where there is no table of them and they run for this part of the time.
+fn kernel_line(report: &Report) -> Option<String> {
+    const WORTH: f64 = 0.1;
+    let sum = |of: fn(&DeviceFigures) -> Ns| report.devices.iter().map(of).sum::<Ns>();
+    let part = share(sum(|it| it.compute_ns), sum(DeviceFigures::recorded_ns));
+    let names: Vec<&str> = report.kernels.iter().map(|it| it.name.as_str()).collect();
+    let rows = report.kernels.iter().zip(short::unique(&names)).take(3);
+    let told = rows
+        .filter(|(row, _)| row.share >= WORTH)
+        .map(|(row, name)| {
+            let name = cut_middle(&printable(&name), NAME_MAX);
+            format!("{} in {name}", percent(row.share))
+        });
+    let told = told.collect::<Vec<_>>().join(", ");
+    let is_told = part >= WORTH && !told.is_empty() && !is_of_kernels(report);
+    is_told.then(|| format!("kernel time: {told}"))
 }
 
 /// What the host called, for how long it waited, and the memory that it allocated.
@@ -223,10 +249,8 @@ fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
     for line in device_lines(report, f).iter().take(page.most(BRIEF_LINES)) {
         page.wrapped(line);
     }
-    let (of_kernels, of_copies) = (
-        matches!(bound, Some(Bound::Compute | Bound::Memory)),
-        matches!(bound, Some(Bound::Copy | Bound::Peer)),
-    );
+    let of_kernels = is_of_kernels(report);
+    let of_copies = matches!(bound, Some(Bound::Copy | Bound::Peer));
     if !page.is_brief || !(of_kernels || of_copies) {
         idle::table(page, f);
     }

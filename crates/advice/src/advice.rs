@@ -163,7 +163,10 @@ impl<'a> Advice<'a> {
             let at = if is_first { 0 } else { found.findings.len() };
             found.findings.insert(at, odd.finding(scope));
         }
-        verdict::distort(&mut verdicts, || findings::distorts(scope));
+        // What holds a thread up for milliseconds is not what records its functions.
+        let is_paused = found.findings.iter().any(findings::no_cure::is_of_pauses);
+        let distorts = || findings::distorts(scope).filter(|_| !is_paused);
+        verdict::distort(&mut verdicts, distorts);
         let judged = Judgement { verdicts, ..found };
         (!stop.is_stopped()).then_some(judged)
     }

@@ -87,7 +87,7 @@ pub fn kernels_sampled(trace: &Trace, window: Option<Span>, sampled: Option<Span
 pub fn calls(trace: &Trace, window: Option<Span>) -> Vec<NameRow> {
     let mut sums = Sums::default();
     let is_thread = |kind| matches!(kind, LaneKind::Thread { .. });
-    for_each(trace, window, is_thread, |span, what| {
+    for_each(trace, window, is_thread, |_, span, what| {
         if let What::Call(call) = what {
             sums.add(call.name, span.len());
         }
@@ -99,7 +99,7 @@ pub fn calls(trace: &Trace, window: Option<Span>) -> Vec<NameRow> {
 pub fn ranges(trace: &Trace, wanted: RangeKind, window: Option<Span>) -> Vec<NameRow> {
     let mut sums = Sums::default();
     let is_wanted = |kind| matches!(kind, LaneKind::Range { kind, .. } if kind == wanted);
-    for_each(trace, window, is_wanted, |span, what| {
+    for_each(trace, window, is_wanted, |_, span, what| {
         if let What::Range(range) = what {
             sums.add(range.name, span.len());
         }
@@ -110,7 +110,7 @@ pub fn ranges(trace: &Trace, wanted: RangeKind, window: Option<Span>) -> Vec<Nam
 /// Kernels by launch configuration, in no order. Those that start within `window`, or all.
 pub fn shapes(trace: &Trace, window: Option<Span>) -> Vec<ShapeTime> {
     let mut times: FxHashMap<ShapeId, (u64, Ns)> = FxHashMap::default();
-    for_each(trace, window, is_stream, |span, what| {
+    for_each(trace, window, is_stream, |_, span, what| {
         if let What::Kernel(kernel) = what {
             let time = times.entry(kernel.shape).or_default();
             *time = (time.0 + 1, time.1 + span.len());
@@ -128,18 +128,12 @@ pub fn shapes(trace: &Trace, window: Option<Span>) -> Vec<ShapeTime> {
 /// processes. Synchronization records count, and calls named `…Synchronize` where there are none.
 pub fn sync_time(trace: &Trace, window: Option<Span>) -> Ns {
     let mut waits: Vec<Vec<Span>> = vec![Vec::new(); trace.processes().len()];
-    for (id, lane) in trace.lanes().iter().enumerate() {
-        let key = lane.key();
-        if !matches!(key.kind, LaneKind::Sync | LaneKind::Thread { .. }) {
-            continue;
+    let may_wait = |kind| matches!(kind, LaneKind::Sync | LaneKind::Thread { .. });
+    for_each(trace, window, may_wait, |process, span, what| {
+        if is_host_wait(trace, what) {
+            waits[process].push(span);
         }
-        let rows = window.map_or(lane.kept(), |w| lane.starting(w));
-        for (_, activity) in trace.activities(id, rows) {
-            if is_host_wait(trace, &activity.what) {
-                waits[key.process].push(activity.span);
-            }
-        }
-    }
+    });
     waits.into_iter().map(Span::union_len).sum()
 }
 
@@ -151,7 +145,7 @@ fn for_each(
     trace: &Trace,
     window: Option<Span>,
     is_wanted: impl Fn(LaneKind) -> bool,
-    mut f: impl FnMut(Span, &What),
+    mut f: impl FnMut(usize, Span, &What),
 ) {
     for (id, lane) in trace.lanes().iter().enumerate() {
         if !is_wanted(lane.key().kind) {
@@ -159,7 +153,7 @@ fn for_each(
         }
         let rows = window.map_or(lane.kept(), |w| lane.starting(w));
         for (_, activity) in trace.activities(id, rows) {
-            f(activity.span, &activity.what);
+            f(lane.key().process, activity.span, &activity.what);
         }
     }
 }

@@ -108,6 +108,14 @@ impl Lateness {
     /// On average, as the median step need not be late.
     pub fn without(&self, whose: &str) -> Option<String> {
         let saving = self.saving?;
+        // Over a hundred others a mean of one says nothing.
+        if matches!(self.pattern, Pattern::ByTurns { late: 1, .. }) {
+            let less = duration(saving.all_ns);
+            let most = if saving.is_capped { "up to " } else { "" };
+            return Some(format!(
+                "without {whose} one delay {most}{less} less in all"
+            ));
+        }
         let (without, now) = (duration(saving.without_ns), duration(saving.now_ns));
         let unit = self.unit_name();
         let least = if saving.is_capped { "at least " } else { "" };

@@ -122,18 +122,14 @@ impl Cold<'_, '_> {
                     continue;
                 }
                 let name = |id: NameId| trace.names().full(id);
-                match activity.what {
-                    What::Call(call) if is_context(name(call.name)) => {
-                        self.has.add(Work::Context, span.len());
-                    }
-                    What::Overhead(it) if name(it.name).to_lowercase().contains("compiler") => {
-                        self.has.add(Work::Compiling, span.len());
-                    }
-                    _ => self.has.add(Work::Loading, span.len()),
-                }
-                self.spans.push(span);
-                self.at
-                    .push((activity.span.len(), Occurrence::Row((id, row))));
+                let compiles = |id| name(id).to_lowercase().contains("compiler");
+                let work = match activity.what {
+                    What::Call(call) if is_context(name(call.name)) => Work::Context,
+                    What::Overhead(it) if compiles(it.name) => Work::Compiling,
+                    _ => Work::Loading,
+                };
+                self.has.add(work, span.len());
+                self.push(activity.span, (id, row));
             }
         }
     }
@@ -160,9 +156,13 @@ impl Cold<'_, '_> {
                 _ => Work::First,
             };
             self.has.add(work, span.len());
-            self.spans.push(self.on_all(span, place));
-            self.at.push((span.len(), Occurrence::Row(place)));
+            self.push(span, place);
         }
+    }
+
+    fn push(&mut self, span: Span, place: (LaneId, usize)) {
+        self.spans.push(self.on_all(span, place));
+        self.at.push((span.len(), Occurrence::Row(place)));
     }
 
     fn add_first_operators(&mut self) {
@@ -236,8 +236,7 @@ impl Cold<'_, '_> {
                 self.has.add(Work::Pinning, span.len());
             }
             if !is_known {
-                self.spans.push(self.on_all(span, place));
-                self.at.push((span.len(), Occurrence::Row(place)));
+                self.push(span, place);
             }
         }
     }
@@ -329,9 +328,7 @@ fn tunes(scope: &Scope, seen: &StackCounts) -> bool {
 
 /// Whether the program's calls are CUDA's: HIP and old TensorFlow have no such setting.
 fn is_cuda(scope: &Scope) -> bool {
-    let names = scope.trace.names();
-    let is_other = |name: &str| name.starts_with("hip") || name.starts_with("Launch of ");
-    !(0..names.len() as NameId).any(|id| is_other(names.full(id)))
+    !scope.has_name(|it| it.starts_with("hip") || it.starts_with("Launch of "))
 }
 
 /// How much of `parts` lies within `spans`.

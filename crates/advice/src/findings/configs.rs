@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::scope::Config;
 use super::{At, Occurrence, Scope, longest_first};
 use activity::stats::lower_median;
-use activity::{Activity, LaunchShape, NameId, Ns, ShapeId, What};
+use activity::{Activity, NameId, Ns, ShapeId, What};
 use figures::fill::Fill;
 use figures::shapes::ShapeRow;
 use figures::{DeviceFigures, tables};
@@ -74,15 +74,9 @@ fn name_limits(scope: &Scope, f: &DeviceFigures, all: &mut [Config]) {
         .flat_map(|of| of.shapes.iter().map(|it| (key(of.id, it), it)));
     let known: FxHashMap<_, &ShapeRow> = known.collect();
     for it in all {
-        let LaunchShape {
-            name,
-            grid,
-            block,
-            registers,
-            ..
-        } = it.shape;
-        let shared = u64::from(it.shape.static_shared) + u64::from(it.shape.dynamic_shared);
-        if let Some(row) = known.get(&(name, grid, block, registers, shared)) {
+        let of = &it.shape;
+        let shared = u64::from(of.static_shared) + u64::from(of.dynamic_shared);
+        if let Some(row) = known.get(&(of.name, of.grid, of.block, of.registers, shared)) {
             (it.row.class, it.row.limit, it.row.counted) =
                 (row.class, row.limit.clone(), row.counted);
         }
@@ -108,9 +102,6 @@ pub(super) fn ran(scope: &Scope, f: &DeviceFigures, of: &[&Config]) -> Vec<(At, 
 pub(super) fn places(scope: &Scope, f: &DeviceFigures, of: &[&Config]) -> Vec<Occurrence> {
     let mut ran = ran(scope, f, of);
     ran.sort_by_key(|it| it.2);
-    longest_first(
-        ran.into_iter()
-            .map(|it| (it.1, Occurrence::Row(it.0)))
-            .collect(),
-    )
+    let at = ran.into_iter().map(|it| (it.1, Occurrence::Row(it.0)));
+    longest_first(at.collect())
 }

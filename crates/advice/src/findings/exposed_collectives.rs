@@ -240,18 +240,15 @@ fn advice(scope: &Scope, (lane, row): (usize, usize)) -> (&'static str, &'static
 
 /// Whether layers of a model are seen: a framework's, or products of matrices, which solvers take in double precision.
 fn has_model(scope: &Scope) -> bool {
-    let names = scope.trace.names();
     let is_layer = |name: &str| has_any(name, "gemm nvjet") && !has_any(name, "dgemm zgemm f64");
     matches!(scope.framework(), Framework::PyTorch | Framework::Jax)
-        || (0..names.len() as u32).any(|id| is_layer(&names.full(id).to_ascii_lowercase()))
+        || scope.has_name(|it| is_layer(&it.to_ascii_lowercase()))
 }
 
 /// Whether PyTorch ran neither backward nor an optimizer, nor what gathers sharded weights.
 fn is_inference(scope: &Scope) -> bool {
-    let names = scope.trace.names();
     #[rustfmt::skip]
     let trains = ["backward", "Backward", "autograd", "optimizer", "Optimizer", "FSDP", "FullySharded"];
     let trains = |name: &str| trains.iter().any(|it| name.contains(it));
-    scope.framework() == Framework::PyTorch
-        && cases::INFERENCE.holds(!(0..names.len() as u32).any(|id| trains(names.full(id))))
+    scope.framework() == Framework::PyTorch && cases::INFERENCE.holds(!scope.has_name(trains))
 }

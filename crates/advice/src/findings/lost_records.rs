@@ -31,15 +31,10 @@ fn blind(scope: &Scope) -> Option<Finding> {
         let is_done = || matches!(scope.trace.what(lane, row), What::Call(it) if it.code == 0);
         calls.start[*id as usize] > last && is_done()
     };
-    let later: Vec<usize> = (0..calls.len() as CallId)
-        .filter(is_later)
-        .map(|id| id as usize)
-        .collect();
-    let launches = || {
-        later
-            .iter()
-            .filter(|id| calls.kind[**id] == CallKind::Launch)
-    };
+    let later = (0..calls.len() as CallId).filter(is_later);
+    let later: Vec<usize> = later.map(|id| id as usize).collect();
+    let is_launch = |id: &&usize| calls.kind[**id] == CallKind::Launch;
+    let launches = || later.iter().filter(is_launch);
     let waits = later.iter().filter(|id| calls.kind[**id].is_wait());
     let from = launches().map(|id| calls.start[*id]).min()?;
     let span = Span::new(from, waits.map(|id| calls.end[*id]).max()?.max(from));

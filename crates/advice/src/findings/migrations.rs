@@ -11,15 +11,10 @@ use activity::units::{bytes, count, duration, percent, share};
 use activity::{Direction, Ns, Place as On, Span, What};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    let copies = scope.copies(f).iter();
-    let copies = || {
-        copies
-            .clone()
-            .filter(|it| it.2.place.stream == On::NO_STREAM)
-    };
-    let at: Vec<_> = copies()
-        .map(|it| (it.1.len(), Occurrence::Row(it.0)))
-        .collect();
+    let is_page = |it: &&Copied| it.2.place.stream == On::NO_STREAM;
+    let copies = || scope.copies(f).iter().filter(is_page);
+    let at = copies().map(|it| (it.1.len(), Occurrence::Row(it.0)));
+    let at: Vec<_> = at.collect();
     (!at.is_empty()).then_some(())?;
     let moved: u64 = copies().map(|it| it.2.bytes).sum();
     let moving = copies().map(|it| it.1);
@@ -70,11 +65,16 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     })
 }
 
-/// When pages move, and what kernels that leave no SM empty take until their last one: at most they do nothing but wait.
-fn held(scope: &Scope, f: &DeviceFigures) -> Ns {
+/// When pages move.
+pub(super) fn pages(scope: &Scope, f: &DeviceFigures) -> Vec<Span> {
     let is_page = |it: &&Copied| it.2.place.stream == On::NO_STREAM;
     let pages = scope.copies(f).iter().filter(is_page).map(|it| it.1);
-    let mut spans = Span::merged(pages.collect());
+    Span::merged(pages.collect())
+}
+
+/// The same, and what kernels that leave no SM empty take until their last one: at most they do nothing but wait.
+fn held(scope: &Scope, f: &DeviceFigures) -> Ns {
+    let mut spans = pages(scope, f);
     let full = configs::of_device(scope, f).iter();
     let full: Vec<_> = full.filter(|it| it.row.fill.idle_sms == Some(0)).collect();
     let kernels = configs::ran(scope, f, &full).into_iter();

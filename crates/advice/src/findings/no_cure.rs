@@ -1,13 +1,16 @@
 //! What keeps a GPU idle for long and no rule has a cure for: it is said, so that nobody looks for one.
 
 use std::cmp::Reverse;
+use std::ops::RangeInclusive;
+
+use rustc_hash::FxHashSet;
 
 use super::around;
 use super::program::Framework;
 use super::{Finding, Occurrence, Rule, Says, Scope, Severity};
 use crate::thresholds;
-use activity::units::{bytes, duration, percent, share};
-use activity::{Direction, Ns, Span, What};
+use activity::units::{self, bytes, duration, percent, share};
+use activity::{Direction, NameId, Ns, Span, What};
 use causes::graph::{CallId, OpId};
 use causes::{Bound, Cause, Gap, Group, Piece, Pieces, Shares};
 use figures::DeviceFigures;
@@ -18,7 +21,7 @@ fn tells(rule: Rule, group: Group) -> bool {
     match group {
         Group::Host | Group::SetUp => matches!(
             rule,
-            HostBound | Asleep | ColdStart | AllocInLoop | SyncInLoop | Offloading
+            HostBound | Asleep | ColdStart | AllocInLoop | SyncInLoop | Offloading | RoundTrips
         ),
         Group::Launch => matches!(
             rule,
@@ -81,6 +84,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     }
     let is_cold = found.iter().any(|it| it.rule == Rule::ColdStart);
     let (group, time) = largest(scope, f, found, is_cold)?;
+    if let Some(pauses) = pauses(scope, f, time).filter(|_| group == Group::Host) {
+        return Some(pauses);
+    }
     let here = |gap: Gap, pieces: Pieces| untold(scope, is_cold, gap, pieces)[group as usize];
     let gaps = scope.gaps(f);
     let gaps = gaps.map(|(gap, pieces)| (here(gap, pieces), gap.span));
@@ -132,6 +138,61 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
             why: format!("waiting for the next batch of {}", bytes(it)),
         }).or(waits.map(|why| Says { bound: Bound::Unknown, part: f.part(time), why })),
         ..scope.found(f.span_ns, time, &at)
+    })
+}
+
+/// Whether it tells of pauses in which something else than the CPU's own work held it up.
+pub(crate) fn is_of_pauses(it: &Finding) -> bool {
+    let bound = it.says.as_ref().map(|it| it.bound);
+    it.rule == Rule::NoCure && bound == Some(Bound::Host)
+}
+
+/// So many pauses are more than chance, and more are a habit.
+const PAUSES: RangeInclusive<usize> = 4..=20;
+
+/// No operator that launches something takes as long.
+const PAUSE_MIN: Ns = 1_000_000;
+
+/// Few long pauses of about one length that hold most of some idle time, each in another short operator. None takes that long, so that
+/// the thread most likely did not run.
+fn pauses(scope: &Scope, f: &DeviceFigures, time: Ns) -> Option<Finding> {
+    let (causes, names) = (scope.causes, scope.trace.names());
+    let mut all = Vec::new();
+    for (gap, pieces) in scope.gaps(f) {
+        let host = pieces
+            .iter()
+            .filter(|it| causes.group(gap, it) == Group::Host);
+        all.extend(host.map(|it| (it.span.len(), causes.host_name(it.culprit), gap.span)));
+    }
+    all.sort_unstable_by_key(|it| Reverse(it.0));
+    let longest = all.first()?.0;
+    all.truncate(all.partition_point(|it| 4 * it.0 >= 3 * longest));
+    let name = |it: &(Ns, Option<NameId>, Span)| it.1.map(|name| names.full(name));
+    let is_short = |it: &&str| it.starts_with("aten::") || it.starts_with("<built-in ");
+    let short: FxHashSet<&str> = all.iter().filter_map(name).filter(is_short).collect();
+    let sum: Ns = all.iter().map(|it| it.0).sum();
+    let are_apart = PAUSES.contains(&all.len()) && short.len() == all.len();
+    if !are_apart || 2 * sum < time || longest < PAUSE_MIN {
+        return None;
+    }
+    let how_long = units::range((all.last()?.0, longest));
+    let why = format!(
+        "{} pauses of {how_long}, each in another short call",
+        all.len()
+    );
+    let (idle, part) = (duration(sum), f.part(sum));
+    let share = percent(part);
+    let at: Vec<_> = all
+        .iter()
+        .map(|it| Occurrence::Gap(f.index, it.2))
+        .collect();
+    Some(Finding {
+        rule: Rule::NoCure,
+        severity: Severity::Info,
+        title: format!("{why}, keep the GPU idle for {idle} ({share}): the thread most likely did not run"),
+        advice: "Look at what takes its core: more threads than cores, or a container's limit (nr_throttled in cpu.stat).".to_owned(),
+        says: Some(Says { bound: Bound::Host, part, why }),
+        ..scope.found(f.span_ns, sum, &at)
     })
 }
 

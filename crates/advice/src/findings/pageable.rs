@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
+use super::around::Around;
 use super::no_overlap::has_one_batch;
 use super::words::seen_at;
 use super::{Copied, DeviceFigures, Finding, Occurrence, Scope, longest_first};
@@ -13,9 +14,12 @@ use causes::stacks::StackCounts;
 use causes::{Cause, Culprit, Gap, Piece};
 use trace::Trace;
 
+/// Autograd's copy of a gradient to where the tensor lies that `.to()` brought to the GPU.
+const TO_CPU: &str = "ToCopyBackward0";
+
 pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     let link = link(scope, figures);
-    let copies = Staged::of(scope, figures, link);
+    let copies = Staged::of(scope, figures, link, false);
     if copies.at.is_empty() {
         return None;
     }
@@ -67,21 +71,34 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
 
 /// The copies of a device that the driver stages, but for set-up.
 #[derive(Default)]
-struct Staged {
-    at: Vec<(Ns, Occurrence)>,
+pub(super) struct Staged {
+    pub at: Vec<(Ns, Occurrence)>,
+    pub ends: FxHashSet<Ns>,
     ops: FxHashSet<OpId>,
     calls: FxHashSet<CallId>,
     /// Bytes of all, how long they take, and how much longer than at the link's rate.
-    moved: u64,
-    time: Ns,
+    pub moved: u64,
+    pub time: Ns,
     saving: f64,
     /// What the CPU was seen at in their calls.
     seen: StackCounts,
 }
 
 impl Staged {
-    fn of(scope: &Scope, figures: &DeviceFigures, link: Option<f64>) -> Self {
+    /// Those of autograd's gradients, or all others: what autograd allocates nobody can pin.
+    pub(super) fn of(
+        scope: &Scope,
+        figures: &DeviceFigures,
+        link: Option<f64>,
+        are_gradients: bool,
+    ) -> Self {
         let graph = scope.causes.graph();
+        let mut around = Around::new(scope.trace);
+        let mut is_gradient = |it: &Copied| match (it.2.direction, graph.call_at(it.0)) {
+            (_, NONE) => false,
+            (Direction::D2H, call) => around.call(graph, call).contains(&TO_CPU),
+            _ => false,
+        };
         let set_up = match scope.window {
             None => set_up_ends(scope.trace, graph, figures.index),
             Some(_) => None,
@@ -96,10 +113,12 @@ impl Staged {
         let mut copies = Staged::default();
         for it in scope.copies(figures) {
             let &(place, span, copy) = it;
-            if !copy.is_staged() || cases::COPIES_OF_SET_UP.holds(is_little && is_set_up(it)) {
+            let is_left_out = cases::COPIES_OF_SET_UP.holds(is_little && is_set_up(it));
+            if !copy.is_staged() || is_left_out || is_gradient(it) != are_gradients {
                 continue;
             }
             let length = span.len();
+            copies.ends.insert(span.end);
             copies.moved += copy.bytes;
             copies.time += length;
             let peak = scope.peaks.rate(copy.direction).or(link);
@@ -118,7 +137,7 @@ impl Staged {
 
     /// Idle time in their calls, which return when a copy is staged: until then nothing else is launched. Such a copy also
     /// begins in another way: what the device itself takes before it is not the pinned copy's.
-    fn idle(&self, scope: &Scope, figures: &DeviceFigures) -> Ns {
+    pub(super) fn idle(&self, scope: &Scope, figures: &DeviceFigures) -> Ns {
         let calls = &scope.causes.graph().calls;
         let idle = |gap: &Gap, piece: &Piece| match piece.culprit {
             // The CPU may have done something else before the call.

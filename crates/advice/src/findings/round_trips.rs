@@ -1,13 +1,50 @@
-//! Arrays that go down behind each kernel and up again at once, before the CPU can have changed them.
+//! Arrays that go down behind each kernel and up again at once, before the CPU can have changed them. Gradients that go down to tensors
+//! which might be on the GPU.
 
-use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first};
+use super::pageable::Staged;
+use super::{DeviceFigures, Finding, Occurrence, Rule, Scope, longest_first};
+use activity::text::counted;
 use activity::units::{bytes, duration, percent};
 use activity::{Copy, Direction, Ns, What};
+use causes::{Gap, Piece};
 
 /// The CPU goes through memory no faster, in GB/s. Measured: a core of a server reads and writes 10 to 20.
 const CPU_RATE: u64 = 50;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    arrays(scope, f).or_else(|| gradients(scope, f))
+}
+
+/// Gradients that go back each time to tensors on the CPU, which adds them while the GPU waits.
+fn gradients(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    let copies = Staged::of(scope, f, None, true);
+    let is_behind = |gap: &Gap, piece: &Piece| {
+        copies.ends.contains(&gap.span.start) && piece.cause.is_of_host()
+    };
+    let adding = scope.idle_that(f, is_behind);
+    let bound = copies.time + copies.idle(scope, f) + adding;
+    if copies.at.is_empty() || !cases::WORTH_SHARE.is_reached_by(f.part(bound)) {
+        return None;
+    }
+    let found = scope.found(f.span_ns, bound, &longest_first(copies.at));
+    Some(Finding {
+        title: format!(
+            "{} back to tensors on the CPU: {} in {}, and the GPU is idle for {} behind them",
+            counted(found.count, "gradient goes", "gradients go"),
+            bytes(copies.moved),
+            duration(copies.time),
+            duration(adding),
+        ),
+        advice: "The tensors that autograd makes gradients of lie on the CPU: make them on the GPU. Pinning does not reach what autograd allocates."
+            .to_owned(),
+        cure: "making the tensors on the GPU",
+        change: scope.change("leaf", None),
+        instead_of: &[Rule::NoOverlap],
+        ..found
+    })
+}
+
+fn arrays(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // Kernels that OpenACC or OpenMP makes are called so. What a program copies itself may be another array of the same size.
     let is_made = |it: &str| {
         let is_so = |with: &&str| it.starts_with(with);

@@ -25,15 +25,12 @@ const FETCH: [&str; 2] = [
 /// Threads of a warp that read one bank of shared memory take turns. Of kernels without shared memory the same reasons are special
 /// units' (exp, sin).
 pub(super) fn banks(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    let samples = |it: &Config, mix: &StallMix| {
-        let is_special = it.shape.static_shared.max(it.shape.dynamic_shared) == 0;
-        if cases::SPECIAL_UNITS.holds(is_special) {
-            0
-        } else {
-            mix.sm
-        }
+    let is_special = |it: &Config| it.shape.static_shared.max(it.shape.dynamic_shared) == 0;
+    let samples = |it: &Config, mix: &StallMix| match cases::SPECIAL_UNITS.holds(is_special(it)) {
+        true => 0,
+        false => mix.sm,
     };
-    let found = most(scope, f, samples, cases::BANKS_SHARE, BANKS)?;
+    let found = most(scope, f, samples, (cases::BANKS_SHARE, BANKS))?;
     let instead_of = &[Rule::BelowRoof];
     Some(Finding {
         instead_of,
@@ -42,17 +39,13 @@ pub(super) fn banks(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 }
 
 pub(super) fn barriers(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    most(
-        scope,
-        f,
-        |_, mix| mix.barrier,
-        cases::BARRIERS_SHARE,
-        BARRIERS,
-    )
+    let samples = |_: &Config, mix: &StallMix| mix.barrier;
+    most(scope, f, samples, (cases::BARRIERS_SHARE, BARRIERS))
 }
 
 pub(super) fn fetch(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    most(scope, f, |_, mix| mix.fetch, cases::FETCH_SHARE, FETCH)
+    let samples = |_: &Config, mix: &StallMix| mix.fetch;
+    most(scope, f, samples, (cases::FETCH_SHARE, FETCH))
 }
 
 /// The kernel that loses most time so, where that is worth a line.
@@ -60,8 +53,7 @@ fn most(
     scope: &Scope,
     f: &DeviceFigures,
     samples: impl Fn(&Config, &StallMix) -> u64,
-    least: cases::Limit<f64>,
-    [what, advice]: [&str; 2],
+    (least, [what, advice]): (cases::Limit<f64>, [&str; 2]),
 ) -> Option<Finding> {
     let mut by_name: FxHashMap<NameId, Vec<&Config>> = FxHashMap::default();
     for it in configs::of_device(scope, f) {

@@ -164,6 +164,21 @@ fn kernels_that_leave_most_of_the_gpu_empty() {
         902_000,
     );
     cured("under-filled-gpu", &mut managed);
+    // Pages come to one kernel of 2 ms, one each 40 us: that more blocks would save anything nobody knows.
+    let faulting = |pages: Ns| {
+        let mut scene = Scene::new();
+        scene.device(h200());
+        scene.shaped(shape, "add", 1, 0, 2_000_000);
+        for at in (0..pages).map(|it| 100_000 + it * 40_000) {
+            let stream = activity::Place::NO_STREAM;
+            scene.copy(Direction::H2D, stream, 64 << 10, at, at + 15_000);
+        }
+        let found = all_of(&mut scene).into_iter();
+        found.map(|it| (it.rule, it.bound_ns)).collect::<Vec<_>>()
+    };
+    assert!(faulting(40).contains(&(Rule::UnderFilledGpu, 0)));
+    // Five take from 50 to 275 us: of the rest all but a 32nd may go.
+    assert!(faulting(5).contains(&(Rule::UnderFilledGpu, 1_719_531)));
     // What exchanges data takes few SMs on purpose, whoever wrote it.
     for name in ["multimem_all_reduce_kernel", "ncclDevKernel_AllGather"] {
         cured("under-filled-gpu", &mut named(name, 33, 1));

@@ -3,10 +3,10 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::scope::Config;
-use super::{DeviceFigures, Finding, Occurrence, Scope, configs, longest_first};
+use super::{DeviceFigures, Finding, Occurrence, Scope, configs, longest_first, migrations};
 use activity::text::{NAME_MAX, counted, cut_middle};
 use activity::units::{count, duration, percent, share};
-use activity::{NameId, Ns, ShapeId, What, occupancy};
+use activity::{NameId, Ns, ShapeId, Span, What, occupancy};
 use causes::Cause;
 use figures::communication::is_communication;
 
@@ -28,7 +28,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let are_together = kernels.all as f64 > f.compute_ns as f64 * cases::BESIDE_EACH_OTHER.value();
     let share = share(kernels.time, kernels.all);
     let saving = (kernels.wasted as Ns).min(f.compute_ns);
-    let is_worth = cases::WORTH_SHARE.is_reached_by(f.part(saving));
+    let is_worth = cases::WORTH_SHARE.is_reached_by(f.part(saving + kernels.paged));
     if are_together || !cases::UNDER_FILLED_SHARE.is_reached_by(share) || !is_worth {
         return None;
     }
@@ -45,7 +45,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         piece.cause == Cause::Queued
             && matches!(what, What::Kernel(it) if kernels.few.contains(&it.shape))
     });
-    let most_saved = (kernels.empty as Ns).min(f.compute_ns) + between;
+    let are_paged = 2 * kernels.paged >= kernels.time;
+    let (most_saved, meanwhile) = match are_paged {
+        true => (0, ", while pages of managed memory come"),
+        false => ((kernels.empty as Ns).min(f.compute_ns) + between, ""),
+    };
     let found = scope.found(f.span_ns, most_saved, &longest_first(kernels.at.clone()));
     let number = kernels.at.len();
     let mean = kernels.time / number as Ns;
@@ -55,7 +59,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             .severity
             .keep_where(cases::LITTLE_TO_DO.is_reached_by(mean) || f.part(saving) > MOST),
         title: format!(
-            "{} with {} for {multiprocessors} SMs: {} ({} of kernel time), mostly {}",
+            "{} with {} for {multiprocessors} SMs: {} ({} of kernel time), mostly {}{meanwhile}",
             counted(number as u64, "kernel", "kernels"),
             kernels.size_text(),
             duration(kernels.time),
@@ -63,6 +67,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             cut_middle(scope.trace.names().short(most), NAME_MAX),
         ),
         advice: match has_blocks {
+            _ if are_paged => "Bring the pages first: until then nobody knows what more blocks save.",
             true => "Launch larger blocks: with fewer than 32 threads a warp is not full.",
             _ if number == 1 => "Launch more blocks: split the work finer.",
             false => "Launch more blocks (split the work finer, or batch it), or run such kernels on several streams at once.",
@@ -89,6 +94,9 @@ struct Kernels<'s, 'a> {
     time: Ns,
     wasted: f64,
     empty: f64,
+    /// How long pages of managed memory come meanwhile.
+    paged: Ns,
+    pages: Vec<Span>,
     few: FxHashSet<ShapeId>,
     /// Where they are.
     at: Vec<(Ns, Occurrence)>,
@@ -110,6 +118,8 @@ impl<'s, 'a> Kernels<'s, 'a> {
             time: 0,
             wasted: 0.0,
             empty: 0.0,
+            paged: 0,
+            pages: migrations::pages(scope, f),
             few: FxHashSet::default(),
             at: Vec::new(),
             by_name: FxHashMap::default(),
@@ -143,14 +153,29 @@ impl<'s, 'a> Kernels<'s, 'a> {
         }
         let fill = sms.min(sms * threads as f64 / LANES as f64).min(of_warp);
         self.time += length;
-        self.wasted += length as f64 * (1.0 - fill);
+        // More blocks bring no page sooner.
+        let waits = self.waits_for_pages(&place);
+        self.paged += waits;
+        self.wasted += (length - waits) as f64 * (1.0 - fill);
         let held = config.row.fill.waves.map_or(fill, |it| it.min(fill));
-        self.empty += length as f64 * (1.0 - held);
+        self.empty += (length - waits) as f64 * (1.0 - held);
         self.few.insert(config.id);
         *self.by_name.entry(shape.name).or_default() += length;
         self.at.push((length, place));
         self.blocks = (self.blocks.0.min(blocks), self.blocks.1.max(blocks));
         self.threads = (self.threads.0.min(threads), self.threads.1.max(threads));
+    }
+
+    fn waits_for_pages(&self, place: &Occurrence) -> Ns {
+        let Occurrence::Row((lane, row)) = *place else {
+            return 0;
+        };
+        let kernel = self.scope.trace.lanes()[lane].span(row);
+        let from = self.pages.partition_point(|it| it.end <= kernel.start);
+        let within = self.pages[from..].iter();
+        let within = within.take_while(|it| it.start < kernel.end);
+        let fault = |it: &Span| Span::new(it.start - cases::FAULT_MAX.value(), it.end);
+        Span::union_len(within.map(|it| fault(it).intersect(kernel)).collect())
     }
 
     /// Whether blocks are no matter of a kernel.

@@ -1,6 +1,6 @@
 //! Recording takes a part of the time that is measured: there is a cheaper way.
 
-use super::{DeviceFigures, Finding, Occurrence, Scope, Severity};
+use super::{DeviceFigures, Finding, Occurrence, Scope};
 use crate::thresholds;
 use activity::units::{count, duration, percent, share};
 use activity::{Ns, RangeKind};
@@ -43,16 +43,13 @@ pub(super) fn stacks(scope: &Scope) -> Option<Finding> {
     if each < thresholds::STACK_ROWS || !scope.devices.iter().any(waits) {
         return None;
     }
-    let all = scope.devices.iter();
-    let everywhere: Vec<_> = all.map(|f| Occurrence::Gap(f.index, f.span)).collect();
     Some(Finding {
         title: format!(
             "profiling overhead: with_stack=True recorded {} Python functions a launch, so CPU times are too long",
             count(each)
         ),
         advice: "Record again without with_stack: the CPU's share is smaller then.".to_owned(),
-        severity: Severity::Info,
-        ..scope.found(0, 0, &everywhere)
+        ..everywhere(scope)
     })
 }
 
@@ -75,17 +72,20 @@ fn found(scope: &Scope, records: u64, of: &str, [least, most]: [Ns; 2]) -> Optio
     if share(least, span) < thresholds::WATCHED_SHARE {
         return None;
     }
-    let all = scope.devices.iter();
-    let everywhere: Vec<_> = all.map(|f| Occurrence::Gap(f.index, f.span)).collect();
     Some(Finding {
-        severity: Severity::Info,
         title: format!(
             "profiling overhead: recording {} {of} costs up to {} ({}, estimated from an H200)",
             count(records),
             duration(most),
             percent(share(most, span)),
         ),
-        // The program does not save it: it is cuptop's own.
-        ..scope.found(0, 0, &everywhere)
+        ..everywhere(scope)
     })
+}
+
+/// The program does not save it: it is the recorder's own.
+fn everywhere(scope: &Scope) -> Finding {
+    let all = scope.devices.iter();
+    let at: Vec<_> = all.map(|f| Occurrence::Gap(f.index, f.span)).collect();
+    scope.found(0, 0, &at)
 }

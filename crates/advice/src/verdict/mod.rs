@@ -285,6 +285,13 @@ pub fn promise(verdicts: &mut [Verdict], findings: &[Finding]) {
 /// brings more.
 fn of_class(bound: Bound, findings: &[Finding]) -> Option<&Finding> {
     let first = findings.first()?;
+    if bound == Bound::Host {
+        // What the CPU does takes as long, however fast kernels and copies are.
+        let is_other = |rule: Rule| rule.speeds_kernels() || rule.saves_copies();
+        let moves = [Rule::Offloading, Rule::PageMigration, Rule::RoundTrips];
+        let mut own = findings.iter();
+        return own.find(|it| it.bound_ns > 0 && (!is_other(it.rule) || moves.contains(&it.rule)));
+    }
     let is_of = |it: &&Finding| match bound {
         Bound::Compute | Bound::Memory => it.rule.speeds_kernels(),
         Bound::Copy => it.rule.saves_copies(),

@@ -73,7 +73,7 @@ pub(super) fn other_kind(kind: &StepKind, part: f64) -> String {
 }
 
 /// What a program does outside CUDA's calls before its first operation and behind its last one is told from so long on.
-/// It is also to be longer than all between.
+/// It is also to be longer than all between. The profiler's own start is no matter of the program.
 const OUTSIDE_MIN: Ns = 500_000_000;
 
 /// "2.26 s outside CUDA before the first operation".
@@ -92,7 +92,8 @@ pub(super) fn outside(trace: &Trace, span: Ns) -> Vec<String> {
             let rows = lane.starting(span);
             rows.map(|row| lane.span(row).intersect(span))
         });
-        span.len() - Span::union_len(calls.collect())
+        let taken = calls.chain(causes::profilers(trace, span));
+        span.len() - Span::union_len(taken.collect())
     };
     let ends = ends.map(|(span, which)| (outside(span), which)).into_iter();
     let told = ends.filter(|it| it.0 >= OUTSIDE_MIN.max(span));

@@ -663,6 +663,17 @@ fn the_time_of_a_marked_step_before_its_first_operation_is_the_steps() {
 }
 
 #[test]
+fn a_marked_step_that_work_of_before_runs_into_begins_with_its_first_operation() {
+    let mut scene = Scene::new();
+    scene.range(RangeKind::Nvtx, "ProfilerStep#3", 0, 0, 400_000);
+    scene.kernel("old", 1, 250_000, 300_000);
+    scene.call("cuLaunchKernel", 20_000, 25_000);
+    scene.kernel("k", 1, 300_000, 500_000);
+    let v = verdict(&mut scene);
+    assert_eq!((v.span_ns, v.bound_by), (250_000, Bound::Compute), "{v:?}");
+}
+
+#[test]
 fn what_the_profiler_takes_is_named_beside_what_runs() {
     // Two kernels of 300 us in 2.59 ms, and 1.96 ms between them in which the profiler was at work on itself.
     let mut scene = Scene::new();
@@ -823,16 +834,19 @@ fn held_up(count: i64, saves: fn(i64) -> bool, time: Ns, is_recording: bool) -> 
 
 #[test]
 fn what_a_program_does_for_long_outside_cuda_stands_behind() {
-    let told = |took: i64| {
+    let told = |took: i64, starting: i64| {
         let mut scene = Scene::new();
         scene.range(RangeKind::Nvtx, "init", 0, 0, took);
+        scene.overhead("CUDA profiling initialization", 0, starting);
         scene.call("cudaMallocHost", took / 5, took / 5 * 2);
         scene.kernel("k", 1, took, took + 10_000_000);
         verdicts(&mut scene)[0].details()
     };
     let told_so = ["4.00 s outside CUDA before the first operation."];
-    assert_eq!(told(5_000_000_000), told_so);
-    assert_eq!(told(600_000_000), [""; 0]);
+    assert_eq!(told(5_000_000_000, 1), told_so);
+    assert_eq!(told(600_000_000, 1), [""; 0]);
+    // The profiler's own start is no matter of the program: of 5 s it takes 4.8.
+    assert_eq!(told(5_000_000_000, 4_800_000_000), [""; 0]);
 }
 
 #[test]
@@ -884,6 +898,12 @@ fn a_headline_ends_with_the_change_that_cures_what_it_says() {
         (
             Bound::Host,
             grids.clone(),
+            Some("up to 500 ns from warming up"),
+        ),
+        // No copy is what the CPU is busy with.
+        (
+            Bound::Host,
+            pins(9_000),
             Some("up to 500 ns from warming up"),
         ),
         (

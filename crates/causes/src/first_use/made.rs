@@ -83,7 +83,8 @@ pub(super) fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, (Span, bool)
                         && cases::COMPILED_NAME.holds(is_compiled(trace.names().full(name)))
                         || cases::COLD_MIN.is_reached_by(made.len())
                             && compiles(trace, lane, made, before.loaded >= span.start - few),
-                    starts: cases::STARTS_LIBRARY.is_reached_by(before.asked),
+                    starts: cases::STARTS_LIBRARY.is_reached_by(before.asked)
+                        || before.loading >= few && is_librarys(trace.names().full(name)),
                     later: Ns::MAX,
                 });
             }
@@ -121,6 +122,16 @@ fn is_compiled(name: &str) -> bool {
     makers.iter().any(|maker| name.starts_with(maker))
         || number_after('$') > Some(0)
         || name.starts_with("fused_") && number_after('_') >= Some(10)
+}
+
+/// Whether a kernel comes built with cuBLAS or cuDNN, by its name: before its first launch the library is loaded.
+fn is_librarys(name: &str) -> bool {
+    let name = name.trim_start_matches("void ");
+    let makers = [
+        "ampere_", "volta_", "turing_", "maxwell_", "nvjet_", "cutlass", "gemv",
+    ];
+    let of_arch = name.strip_prefix("sm").and_then(|it| it.chars().next());
+    makers.iter().any(|it| name.starts_with(it)) || of_arch.is_some_and(|it| it.is_ascii_digit())
 }
 
 /// Whether a thread was in ranges named like compiling for half of a time, or waited for another process and then `loads`.

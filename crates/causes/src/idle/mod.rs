@@ -41,7 +41,7 @@ use crate::first_use::{self, FirstUse};
 use crate::graph::{CallId, Engine, Graph, NONE, OpId};
 use activity::stats::lower_median;
 use activity::units::share;
-use activity::{Metric, Ns, Span, What};
+use activity::{Metric, Ns, Span};
 use trace::{LaneKind, Measure, Trace, made};
 
 /// So many operations are looked at together: what is known of them stays in a processor's cache.
@@ -404,19 +404,21 @@ pub fn is_loading(name: &str) -> bool {
     host::taker(name) == Some(host::Taker::Load)
 }
 
-/// Whether a gap is the profiler's own time for half or more, by its records: nobody looks for that.
-pub fn is_profilers(trace: &Trace, gap: Span) -> bool {
+/// What the profiler itself took of a stretch, by its records.
+pub fn profilers(trace: &Trace, within: Span) -> impl Iterator<Item = Span> {
     let lanes = trace.lanes().iter().enumerate();
-    let overheads = lanes.filter(|(_, lane)| lane.key().kind == LaneKind::Overhead);
-    let own = |(id, lane): (usize, &trace::Lane)| -> Ns {
-        let rows = lane.rows(gap).map(|row| trace.activity(id, row));
-        let own = rows.filter(|it| match it.what {
-            What::Overhead(of) => {
-                host::taker(trace.names().full(of.name)) == Some(host::Taker::Profiler)
-            }
-            _ => false,
-        });
-        own.map(|it| it.span.intersect(gap).len().max(0)).sum()
+    let lanes = lanes.filter(|(_, lane)| lane.key().kind == LaneKind::Overhead);
+    let all = lanes.flat_map(move |(id, lane)| lane.rows(within).map(move |row| (id, row)));
+    let is_own = |&(id, row): &(usize, usize)| {
+        let name = trace.what(id, row).name().map(|it| trace.names().full(it));
+        name.and_then(host::taker) == Some(host::Taker::Profiler)
     };
-    2 * overheads.map(own).sum::<Ns>() >= gap.len().max(1)
+    let own = all.filter(is_own);
+    own.map(move |(id, row)| trace.lanes()[id].span(row).intersect(within))
+}
+
+/// Whether a gap is the profiler's own time for half or more: nobody looks for that.
+pub fn is_profilers(trace: &Trace, gap: Span) -> bool {
+    let own: Ns = profilers(trace, gap).map(|it| it.len().max(0)).sum();
+    2 * own >= gap.len().max(1)
 }

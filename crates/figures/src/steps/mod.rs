@@ -295,10 +295,17 @@ pub fn by_device<'s>(trace: &Trace, steps: &'s [Steps]) -> FxHashMap<usize, &'s 
 }
 
 /// Where the step begins that all of a device's operations lie in, by the mark of a profiler. What the CPU does in it
-/// before its first operation belongs to it, too.
+/// before its first operation belongs to it, too. Where that was launched before the recording, others may have run ahead of it
+/// that left no record.
 pub fn begins(trace: &Trace, device: usize) -> Option<Ns> {
-    let (_, lane) = trace.streams_of(device).next()?;
-    ranges::begins(trace, lane.key().process)
+    let lanes = || trace.streams_of(device).filter(|it| !it.1.is_empty());
+    let (_, first) = lanes().min_by_key(|(_, it)| it.span(it.kept().start).start)?;
+    let is_called = |it: &Lane, row| trace.call(it.key().process, it.correlation(row)).is_some();
+    let is_behind = || {
+        let is_one = !is_called(first, first.kept().start);
+        is_one && lanes().any(|(_, it)| is_called(it, it.kept().end - 1))
+    };
+    ranges::begins(trace, first.key().process).filter(|_| !is_behind())
 }
 
 /// The steps of one process; `None` where none are shown, or what repeats does not speak for the program.

@@ -578,3 +578,33 @@ fn little_that_is_uploaded_before_every_kernel_is_what_bounds() {
     assert_eq!(says(&mut uploads(false, 1)), None);
     assert_eq!(says(&mut uploads(true, 8)), None);
 }
+
+#[test]
+fn gradients_that_go_back_to_the_cpu_are_not_pinned() {
+    // Each 20 ms a kernel of 10, then 16 MiB come back in 5, and the CPU adds them.
+    let scene = |op: &str| {
+        let mut scene = Scene::new();
+        for at in (0..4).map(|it| it * 20_000_000) {
+            scene.call("cudaLaunchKernel", at - 10_000, at - 5_000);
+            scene.kernel("k", 1, at, at + 10_000_000);
+            let copied = at + 15_000_000;
+            scene.range(activity::RangeKind::CpuOp, op, 0, at, copied + 1_000);
+            scene.call("cudaMemcpyAsync", at + 1_000, copied);
+            let copy = Copy {
+                to: MemoryKind::Pageable,
+                ..pinned(Direction::D2H, 1, 16 << 20)
+            };
+            scene.copy_of(copy, at + 10_000_000, copied);
+        }
+        scene
+    };
+    let found = sick("round-trips", &mut scene("ToCopyBackward0"));
+    let said = "4 gradients go back to tensors on the CPU: 64 MiB in 20.0 ms, and the GPU is idle for 15.0 ms behind them";
+    assert_eq!(found.title, said);
+    assert!((35_000_000 - found.bound_ns).abs() < 50_000, "{found:?}");
+    for silent in ["pageable-copy", "no-overlap"] {
+        cured(silent, &mut scene("ToCopyBackward0"));
+        sick(silent, &mut scene("aten::to"));
+    }
+    cured("round-trips", &mut scene("aten::to"));
+}

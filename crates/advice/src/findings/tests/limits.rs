@@ -101,6 +101,8 @@ fn a_kernel_near_no_peak_that_is_most_of_the_time() {
         "slow takes 6.00 ms (75 %), limited by neither memory nor compute"
     );
     assert!(it.advice.contains("it would take 1.20 ms"), "{}", it.advice);
+    // Busy for more than half of it, and nothing is known that it lacks.
+    assert_eq!(of(60, Some([0.3, 0.0, 0.55])), None);
     // Less than half of the time, at a roof, or not sampled.
     assert_eq!(of(19, Some([0.2, 0.0, 0.1])), None);
     assert_eq!(of(60, Some([0.8, 0.0, 0.1])), None);

@@ -264,3 +264,37 @@ fn unknown_idle_time_is_told_by_the_waits_in_it() {
     assert_eq!(of("aten::matmul", "cudaGetDevice"), None);
     assert_eq!(of("step", "cudaStreamSynchronize"), None);
 }
+
+#[test]
+fn few_pauses_of_one_length_in_unrelated_calls_are_told_as_such() {
+    // Fifty launches, one a 100 us. Before five of them the CPU is 5 ms in an operator, each time in another.
+    let scene = |name: &dyn Fn(i64) -> String| {
+        let mut scene = Scene::new();
+        let mut at = 0;
+        for i in 0..50 {
+            if i % 10 == 5 {
+                let length = 5_000_000 - i * 10_000;
+                scene.range(RangeKind::CpuOp, &name(i), 0, at, at + length);
+                at += length;
+            }
+            scene.call("cudaLaunchKernel", at + 90_000, at + 95_000);
+            scene.kernel("k", 1, at + 100_000, at + 150_000);
+            at += 100_000;
+        }
+        scene
+    };
+    let found = sick("no-cure", &mut scene(&|i| format!("aten::op_{i}")));
+    // The GPU is busy for the first 50 us of each.
+    let said = "5 pauses of 4.50 to 4.90 ms, each in another short call, keep the GPU idle for";
+    assert!(found.title.starts_with(said), "{found:?}");
+    assert!(
+        found
+            .says
+            .is_some_and(|it| it.why.starts_with("5 pauses of"))
+    );
+    // The same again and again is that operator's, and a range of the program may be as long as it likes.
+    for name in [|_| "aten::sort".to_owned(), |i: i64| format!("load {i}")] {
+        let all = findings(&mut scene(&name)).into_iter();
+        assert!(all.map(|it| it.title).all(|it| !it.contains("pauses")));
+    }
+}
