@@ -52,11 +52,11 @@ const SAMPLES: &str = "\
     before it launched:name=cudaMalloc|yet: the CPU was in:name=load_batch|alloc_loop:outliers=, 900 µs of it in 1 outlier (over 10× the median)|alloc_loop:once=900 µs|cold_start:whole=8.30 s|\
     cold_start:time=1.20 s|copy_bound:busiest=53 %|exposed:took=1.86 ms|exposed:all=64 %|exposed:alone=1.20 ms|\
     exposed:of_one=|exposed:cut_middle=ncclAllReduce|limits:roof=500 µs|limits:waves=1.06|stalled:name=matmul|stalled:what=other warps at barriers|stalled:hottest=; 61 % at kernel.cu:57|low_bandwidth:percent=42 %|\
-    low_bandwidth:gbps=7.1|low_bandwidth:peak=16.8|and_faults=, and about 1.20 ms for the CPU's page faults|\
+    low_bandwidth:gbps=7.1|low_bandwidth:peak=16.8|migrations:told=, and about 1.20 ms for the CPU's page faults|CPU drew:back=64 MiB|migrations:and=, and about|\
     no_cure:rest=93 %|no_cure:rate=60|no_cure:once=|no_cure:if=: cuptop knows no cure|no_core:waiting_ns=1.30 ms|\
     no_core:looked_ns=3.10 ms|no_overlap:text=kernels (3.30 ms) and H2D (2.40 ms)|pageable memory:if=run|pageable memory:time=3.00 ms|\
     pageable:staging=|race:buffer=input|sync_loop:keep=keep the GPU idle for|sync_loop:are_of_values=Launch ahead and sync once at the end.|seen_at=|tiny_copies:moved=4 KiB|\
-    watched:records=1,200|watched:percent=4 %|watched:waits=Leave out --waits, which costs most here. |report/whatif:gpu=4.10 ms|report/whatif:chain=3.80 ms|\
+    watched:records=1,200|watched:percent=4 %|watched:made=there are|watched:what=NVTX ranges|watched:without=most of them|verdict/scope:mean= (mean)|outside CUDA:within=, most of it in init_model|watched:waits=Leave out --waits, which costs most here. |report/whatif:gpu=4.10 ms|report/whatif:chain=3.80 ms|\
     report/whatif:host=1.20 ms|report/whatif:replayed_ns=1.21 ms|report/whatif:replay_error=0.8 %|graph:SHORT=5.00 µs|\
     graph:NODE_LEAST=530 ns|graph:NODE_MOST=2.80 µs|edits:AROUND_MAX=20.0 µs|range from:from=18 % faster|\
     range from:to=34 % faster|lacks:name=matmul|on {on_a}:on_a=1 GPU|on {on_a}:on_b=2 GPUs|comparable:all=5|comparable:cut=1|clocks:median=14.0 µs|\
@@ -66,7 +66,7 @@ const SAMPLES: &str = "\
     had waited in:name=cudaStreamSynchronize|pageable copy in:name=cudaMemcpyAsync|its copy is done:name=cudaMemcpy|\
     on itself:name=buffer flush|was launched:at=at train.py:12 step|launch:name=cudaLaunchKernel|GPU code:name=cudaLaunchKernel|\
     left none:name=cudaGraphLaunch|of the job:count=2|verdict:of_it=70 % of it |apart=|calling=, their calls 1.10 ms|\
-    pageable:if=these 3 copies|if=are|host_bound:line=outside CUDA calls|host_bound:whose=|late_rank:names=ranks 3 and 5|\
+    pageable:copies=these 3 copies|if=are|host_bound:line=outside CUDA calls|host_bound:whose=|late_rank:names=ranks 3 and 5|\
     limits:why=|limits:name=matmul|limits:how=are limited by memory|no_core:number=4|\
     shared_gpu:others=another process also uses|shared_gpu:names=python (4711)|shared_gpu:more=2|unwaited:names=forward|\
     `{of}`:of=streamed|{of} costs:of=launches|report/whatif:of=marked by ProfilerStep|\

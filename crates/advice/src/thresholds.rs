@@ -106,5 +106,8 @@ pub const CPU_LIMIT_SHARE: f64 = 0.05;
 /// Estimated: a function takes the profiler about a microsecond, a launch five.
 pub const STACK_ROWS: u64 = 8;
 
+/// NVTX ranges for each operation: programs mark steps and layers, and only a mark of each operator makes so many.
+pub const NVTX_ROWS: u64 = 4;
+
 /// Recording graphs' nodes is worth a line when, at the least cost that was measured, it took this part of the time.
 pub const WATCHED_SHARE: f64 = 0.02;

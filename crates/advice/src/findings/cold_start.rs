@@ -10,7 +10,7 @@ use causes::stacks::StackCounts;
 use causes::{first_use, is_loading};
 use figures::DeviceFigures;
 use rustc_hash::FxHashMap;
-use trace::{LaneId, LaneKind, Trace};
+use trace::{LaneId, LaneKind, SourceKind, Trace};
 
 pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let mut cold = Cold {
@@ -145,14 +145,8 @@ impl Cold<'_, '_> {
             let is_launch =
                 |name: NameId| CallKind::of(trace.names().full(name)) == CallKind::Launch;
             let work = match trace.what(place.0, place.1) {
-                What::Call(of) if is_launch(of.name) => Work::Loading,
-                _ if cases::FEW_MIN.is_reached_by(span.len())
-                    && scope.causes.first_use().opening.contains(&place)
-                    // A call by that name made it already.
-                    && self.has.0[Work::Context as usize] < span.len() =>
-                {
-                    Work::Context
-                }
+                What::Call(of) if is_launch(of.name) && !self.opens(span, place) => Work::Loading,
+                _ if self.opens(span, place) => Work::Context,
                 _ => Work::First,
             };
             self.has.add(work, span.len());
@@ -163,6 +157,15 @@ impl Cold<'_, '_> {
     fn push(&mut self, span: Span, place: (LaneId, usize)) {
         self.spans.push(self.on_all(span, place));
         self.at.push((span.len(), Occurrence::Row(place)));
+    }
+
+    /// Whether a call makes the context, whatever it is. PyTorch's profiler begins later.
+    fn opens(&self, span: Span, place: (LaneId, usize)) -> bool {
+        cases::FEW_MIN.is_reached_by(span.len())
+            && self.scope.causes.first_use().opening.contains(&place)
+            && self.scope.trace.source.kind != SourceKind::Kineto
+            // A call by that name made it already.
+            && self.has.0[Work::Context as usize] < span.len()
     }
 
     fn add_first_operators(&mut self) {

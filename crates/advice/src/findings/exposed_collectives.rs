@@ -63,6 +63,10 @@ const BUCKET: Ns = 190_000;
 /// Said first where it holds: on one stream nothing of `ADVICE` helps.
 const SAME_STREAM: &str = "They run on the compute stream, one after the other with the kernels: give them a stream of their own.";
 
+/// Of what runs beside other kernels for nine tenths.
+const HIDDEN: &str =
+    "Nearly all of it is hidden already: only less communication makes the rest shorter.";
+
 const UNKNOWN: &str = "One late rank makes these kernels long on all others: record every rank to see who waits for whom.";
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
@@ -97,7 +101,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let waits = likely_waited(long, waited);
-    let (advice, hides) = advice(scope, rows.first().copied()?);
+    let is_hidden = 10 * alone < collectives.took;
+    let (advice, hides) = advice(scope, rows.first().copied()?, is_hidden);
     let (first, cure) = match is_on_compute_stream(scope, f, &rows) {
         true => (SAME_STREAM, "a stream of its own for communication"),
         false => ("", hides),
@@ -116,6 +121,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         ),
         advice: [first, advice, last].join(" ").trim().to_owned(),
         change: match OF_TRAINING.contains(&hides) || scope.framework() != Framework::PyTorch {
+            _ if hides.is_empty() => Vec::new(),
             true if collectives.took < BUCKET * at.len() as Ns => scope.change("gather", None),
             true => scope.change("communicate", None),
             false => Vec::new(),
@@ -212,7 +218,11 @@ fn is_on_compute_stream(scope: &Scope, f: &DeviceFigures, rows: &[(usize, usize)
 }
 
 /// What hides a collective, by what it is.
-fn advice(scope: &Scope, (lane, row): (usize, usize)) -> (&'static str, &'static str) {
+fn advice(
+    scope: &Scope,
+    (lane, row): (usize, usize),
+    is_hidden: bool,
+) -> (&'static str, &'static str) {
     let trace = scope.trace;
     let What::Kernel(kernel) = trace.what(lane, row) else {
         return ("", "");
@@ -232,6 +242,7 @@ fn advice(scope: &Scope, (lane, row): (usize, usize)) -> (&'static str, &'static
     let said = said.join(" ").to_lowercase();
     let is_it = |it: &(&[&str], _, _)| it.0.iter().any(|word| said.contains(word));
     match ADVICE.iter().position(is_it) {
+        _ if is_hidden => (HIDDEN, ""),
         Some(STAGES) if !has_model(scope) => NEIGHBOURS,
         Some(at) if at < EXCHANGES || !is_inference(scope) => (ADVICE[at].1, ADVICE[at].2),
         _ => INFERENCE,

@@ -70,6 +70,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             ),
         }),
         cure,
+        is_all: fused > 0 && 20 * found.bound_ns >= 19 * f.span_ns,
         advice,
         change: scope.change(change, line.as_ref()),
         ..found

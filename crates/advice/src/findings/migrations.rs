@@ -9,6 +9,7 @@ use crate::thresholds;
 use activity::stats::lower_median;
 use activity::units::{bytes, count, duration, percent, share};
 use activity::{Direction, Ns, Place as On, Span, What};
+use causes::Cause;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let is_page = |it: &&Copied| it.2.place.stream == On::NO_STREAM;
@@ -24,7 +25,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let of = |way| copies().filter(|it| it.2.direction == way).count() as u64;
     let faults = faults(scope, f);
     // Few bytes may come back in many faults, each of which the CPU waits for.
-    let is_worth = cases::WORTH_SHARE.is_reached_by(f.part(time + waited + faults));
+    let reads = scope.idle_that(f, |_, piece| piece.cause == Cause::Pages);
+    let is_read = cases::WARNING_SHARE.is_reached_by(f.part(reads));
+    let is_worth = is_read || cases::WORTH_SHARE.is_reached_by(f.part(time + waited + faults));
     let holds_up = cases::HOLDS_UP_KERNELS.holds(cases::LARGE_SHARE.is_reached_by(f.part(waited)));
     let link = pageable::link(scope, f);
     let at_link = copies().map(|it| {
@@ -35,19 +38,14 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !cases::LOOP_MIN.is_reached_by(at.len()) && !holds_up || !is_worth {
         return None;
     }
-    let and = |time: Ns, what: &str| match time >= thresholds::WORTH_NS {
-        true => format!(", and about {} {what}", duration(time)),
-        false => String::new(),
-    };
-    let and_faults =
-        and(waited, "in which kernels wait for pages") + &and(faults, "for the CPU's page faults");
+    let told = told(waited, faults, if is_read { reads } else { 0 });
     // However they are asked for, the bytes have to be moved.
     let held = held(scope, f).max(time + waited);
     let saving = (held - at_link as Ns).max(0) + faults;
     let of_kernels = share(waited, f.compute_ns);
     Some(Finding {
         title: format!(
-            "page faults moved managed memory {}: {} in {}{and_faults}",
+            "page faults moved managed memory {}: {} in {}{told}",
             match (of(Direction::H2D), of(Direction::D2H)) {
                 (to, 0) => format!("{} times to the GPU", count(to)),
                 (0, back) => format!("{} times back to the CPU", count(back)),
@@ -57,11 +55,48 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             duration(time),
         ),
         advice: "Prefetch it in large pieces (cudaMemPrefetchAsync, cudaMemAdvise), or use device memory and explicit copies."
-            .to_owned(),
+            .to_owned() + &drawn_back(scope, f).unwrap_or_default(),
         change: scope.change("prefetch", None),
         says: (of_kernels >= thresholds::COMPUTE_SHARE)
             .then(|| Says::of_kernels(f, format!("{} of it waiting for pages of managed memory", percent(of_kernels)))),
         ..scope.found(f.span_ns, saving, &longest_first(at))
+    })
+}
+
+/// What goes with the moves.
+fn told(waited: Ns, faults: Ns, reads: Ns) -> String {
+    let told = [
+        (", and about", waited, "in which kernels wait for pages"),
+        (", and about", faults, "for the CPU's page faults"),
+        ("; the GPU is idle for", reads, "while the CPU touches it"),
+    ];
+    let told = told.into_iter().filter(|it| it.1 >= thresholds::WORTH_NS);
+    told.map(|(and, time, what)| format!("{and} {} {what}", duration(time)))
+        .collect()
+}
+
+/// What was prefetched to the GPU, and the CPU drew back before a kernel could use it.
+fn drawn_back(scope: &Scope, f: &DeviceFigures) -> Option<String> {
+    let graph = scope.causes.graph();
+    let (mut ahead, mut back) = (0, 0);
+    for op in graph.ops.of_device(f.index) {
+        match graph.what(scope.trace, *op) {
+            What::Copy(it)
+                if it.place.stream == On::PREFETCHED && it.direction == Direction::H2D =>
+            {
+                ahead += it.bytes;
+            }
+            it @ What::Copy(of) if it.comes_back() => {
+                back += of.bytes.min(ahead);
+                ahead -= of.bytes.min(ahead);
+            }
+            What::Copy(_) => {}
+            _ => ahead = 0,
+        }
+    }
+    (back > 0).then(|| {
+        let back = bytes(back);
+        format!(" The CPU drew {back} back that were prefetched, before a kernel ran: prefetch behind its last access.")
     })
 }
 

@@ -157,6 +157,9 @@ pub struct Finding {
     /// What would save more than its cure: no bound is above what that saves.
     #[serde(skip)]
     pub at_most: Option<EditSet>,
+    /// Whether the bound is all that its sentence names, or work that stays as well: it bounds next to nothing.
+    #[serde(skip)]
+    pub is_all: bool,
     /// What of the bound lies in the time looked at, where that is not all of it.
     #[serde(skip)]
     pub inside_ns: Option<Ns>,

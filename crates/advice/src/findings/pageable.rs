@@ -4,6 +4,7 @@ use rustc_hash::FxHashSet;
 
 use super::around::Around;
 use super::no_overlap::has_one_batch;
+use super::program::Framework;
 use super::words::seen_at;
 use super::{Copied, DeviceFigures, Finding, Occurrence, Scope, longest_first};
 use crate::thresholds;
@@ -16,6 +17,13 @@ use trace::Trace;
 
 /// Autograd's copy of a gradient to where the tensor lies that `.to()` brought to the GPU.
 const TO_CPU: &str = "ToCopyBackward0";
+
+/// What is said where PyTorch makes a model on the CPU and moves it once: advice, change, cure.
+const ONCE: [&str; 3] = [
+    "The program moves this once: make it on the GPU, or load it there.",
+    "torch.device: \"cuda\" around what makes it; torch.load: map_location=\"cuda\"",
+    "making data on the GPU",
+];
 
 pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     let link = link(scope, figures);
@@ -42,6 +50,15 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     };
     let at = longest_first(copies.at.clone());
     let line = copies.seen.telling(scope.trace);
+    let is_once = copies.once > moved / 2 && scope.framework() == Framework::PyTorch;
+    let (advice, change, cure) = match is_once {
+        true => (
+            ONCE[0].to_owned(),
+            scope.changes(ONCE[1], line.as_ref()),
+            ONCE[2],
+        ),
+        false => (pins(at.len()), scope.change("pin", line.as_ref()), ""),
+    };
     let gbps = moved as f64 / time.max(1) as f64;
     Some(Finding {
         title: format!(
@@ -53,20 +70,26 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
             duration(time),
             seen_at(line.as_ref()),
         ),
-        advice: format!(
-            "Pin the host memory of {}, and copy on a stream of its own. Until then no copy is asynchronous, whatever the call says.",
-            if at.len() == 1 {
-                "this copy".to_owned()
-            } else {
-                format!("these {} copies", count(at.len() as u64))
-            },
-        ),
-        change: scope.change("pin", line.as_ref()),
+        advice,
+        change,
+        cure,
+        refused: is_once.then(|| "what is moved once is not worth pinning".to_owned()),
+        is_all: 10 * saving >= 9 * (time + idle),
         at_most: link
             .filter(|_| !beside)
             .and_then(|link| format!("pin:{link}GB/s").parse().ok()),
         ..scope.found(figures.span_ns, saving, &at)
     })
+}
+
+fn pins(number: usize) -> String {
+    let copies = match number {
+        1 => "this copy".to_owned(),
+        _ => format!("these {} copies", count(number as u64)),
+    };
+    format!(
+        "Pin the host memory of {copies}, and copy on a stream of its own. Until then no copy is asynchronous, whatever the call says."
+    )
 }
 
 /// The copies of a device that the driver stages, but for set-up.
@@ -80,6 +103,8 @@ pub(super) struct Staged {
     pub moved: u64,
     pub time: Ns,
     saving: f64,
+    /// Bytes that come once, before the work.
+    once: u64,
     /// What the CPU was seen at in their calls.
     seen: StackCounts,
 }
@@ -99,10 +124,8 @@ impl Staged {
             (Direction::D2H, call) => around.call(graph, call).contains(&TO_CPU),
             _ => false,
         };
-        let set_up = match scope.window {
-            None => set_up_ends(scope.trace, graph, figures.index),
-            Some(_) => None,
-        };
+        let set_up = set_up_ends(scope.trace, graph, figures.index);
+        let is_whole = scope.window.is_none();
         let is_set_up = |&(_, span, copy): &Copied| {
             copy.direction == Direction::H2D && set_up.is_some_and(|end| span.start < end)
         };
@@ -113,12 +136,14 @@ impl Staged {
         let mut copies = Staged::default();
         for it in scope.copies(figures) {
             let &(place, span, copy) = it;
-            let is_left_out = cases::COPIES_OF_SET_UP.holds(is_little && is_set_up(it));
+            let is_left_out = is_whole && is_little && is_set_up(it);
+            let is_left_out = cases::COPIES_OF_SET_UP.holds(is_left_out);
             if !copy.is_staged() || is_left_out || is_gradient(it) != are_gradients {
                 continue;
             }
             let length = span.len();
             copies.ends.insert(span.end);
+            copies.once += if is_set_up(it) { copy.bytes } else { 0 };
             copies.moved += copy.bytes;
             copies.time += length;
             let peak = scope.peaks.rate(copy.direction).or(link);

@@ -208,6 +208,12 @@ fn stack(
         if let Some(predicted) = &mut finding.predicted {
             let on_top = before - with.1.predicted;
             predicted.on_top = (on_top as f64 * share(bounded, saves)) as Ns;
+            // The median of a step may fall by more than all of them do at the mean.
+            if predicted.per == Per::Step {
+                let steps = predicted.samples.max(1) as f64 * whatif.times;
+                let mean = (bounded as f64 / steps) as Ns;
+                predicted.on_top = predicted.on_top.min(mean.max(0));
+            }
             predicted.above = stacked.len();
         }
         stacked.push(finding);

@@ -26,29 +26,35 @@ pub(super) fn launches(scope: &Scope) -> Option<Finding> {
     })
 }
 
-/// Python's functions, which PyTorch's profiler records one by one where it is told to.
+/// Python's functions, which PyTorch's profiler records one by one where it is told to, and ranges around each operator.
 pub(super) fn stacks(scope: &Scope) -> Option<Finding> {
     let span = scope.trace.operations_extent()?;
-    let kind = |lane: &Lane| lane.key().kind;
-    let is_function = |lane: &&Lane| {
-        let function = RangeKind::Function;
-        matches!(kind(lane), LaneKind::Range { kind, .. } if kind == function)
-    };
-    let lanes = scope.trace.lanes().iter().filter(is_function);
-    let rows: usize = lanes.map(|lane| lane.starting(span).len()).sum();
     let launches = scope.causes.graph().ops.len().max(1);
-    let each = ((rows + launches / 2) / launches) as u64;
+    let each = |wanted: RangeKind| {
+        let is_one = |lane: &&Lane| matches!(lane.key().kind, LaneKind::Range { kind, .. } if kind == wanted);
+        let lanes = scope.trace.lanes().iter().filter(is_one);
+        let rows: usize = lanes.map(|lane| lane.starting(span).len()).sum();
+        ((rows + launches / 2) / launches) as u64
+    };
+    // PyTorch marks each operator where it is told to emit NVTX.
+    #[rustfmt::skip]
+    let marks = [
+        (RangeKind::Function, thresholds::STACK_ROWS, "with_stack=True recorded", "Python functions", "with_stack"),
+        (RangeKind::Nvtx, thresholds::NVTX_ROWS, "there are", "NVTX ranges", "most of them (emit_nvtx, autograd-nvtx)"),
+    ];
+    let is_nvtx = scope.trace.source.kind != SourceKind::Kineto;
+    let marks = marks.into_iter().take(1 + usize::from(is_nvtx));
+    let mut marks = marks.map(|it| (each(it.0), it));
+    let (each, (.., made, what, without)) = marks.find(|it| it.0 >= it.1.1)?;
     // Where the GPU is never kept waiting, longer CPU times change nothing.
     let waits = |f: &DeviceFigures| cases::LAUNCH_IDLE_SHARE.is_reached_by(f.idle_share());
-    if each < thresholds::STACK_ROWS || !scope.devices.iter().any(waits) {
-        return None;
-    }
-    Some(Finding {
-        title: format!(
-            "profiling overhead: with_stack=True recorded {} Python functions a launch, so CPU times are too long",
-            count(each)
-        ),
-        advice: "Record again without with_stack: the CPU's share is smaller then.".to_owned(),
+    let title = format!(
+        "profiling overhead: {made} {} {what} a launch, so CPU times are too long",
+        count(each)
+    );
+    scope.devices.iter().any(waits).then(|| Finding {
+        title,
+        advice: format!("Record again without {without}: the CPU's share is smaller then."),
         ..everywhere(scope)
     })
 }

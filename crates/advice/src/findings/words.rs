@@ -46,7 +46,9 @@ impl Finding {
             }
             // That no copy takes no time is no bound worth a word.
             _ if self.is_no_matter_of_time()
-                || matches!(self.rule, Rule::NoCure | Rule::Asleep | Rule::CopyBound) =>
+                || matches!(self.rule, Rule::NoCure | Rule::Asleep | Rule::CopyBound)
+                // Nor that products take none.
+                || self.rule == Rule::IdleTensorCores =>
             {
                 String::new()
             }
@@ -66,10 +68,14 @@ impl Finding {
                     ),
                 }
             }
-            _ if self.step.is_some() => {
-                format!("; could save at most {} a step", duration(self.most()))
+            _ => {
+                let (most, of) = match self.step {
+                    Some(_) => (self.most(), " a step"),
+                    None => (self.bound_ns, ""),
+                };
+                let all = if self.is_all { "all of it, " } else { "" };
+                format!("; could save at most {all}{}{of}", duration(most))
             }
-            _ => format!("; could save at most {}", duration(self.bound_ns)),
         }
     }
 
@@ -95,6 +101,7 @@ impl Finding {
                 Some(format!("{cure}: {} → {left}", duration(it.measured_ns)))
             }
             (Some(_), Some(it)) => Some(format!("{cure} brings {}", duration(it.on_top))),
+            _ if self.is_all => Some(format!("try {cure}")),
             _ => (self.most() > 0).then(|| format!("up to {} from {cure}", duration(self.most()))),
         }
     }

@@ -21,7 +21,7 @@ use crate::findings::failed::Failed;
 use crate::findings::lost_records::LostGraphs;
 use crate::findings::{Finding, Rule};
 use activity::units::{duration, share};
-use activity::{Ns, Span, What};
+use activity::{Ns, Span};
 pub use causes::Bound;
 use causes::Causes;
 use causes::stacks::LineShare;
@@ -31,7 +31,7 @@ use jobs::JobAnalysis;
 pub use odd::OddSteps;
 use scope::StepScope;
 use split::Split;
-use trace::{LaneKind, Trace, parallel};
+use trace::{Trace, parallel};
 use words::Told;
 pub use words::{HEADLINE_MAX, nothing_ran};
 
@@ -178,10 +178,11 @@ pub fn find(
             (idle.unwrap_or(0), is_whole, is_late),
         );
     }
-    if window.is_none() && whole.scope.of == Answered::Run {
-        let loaded = loaded_before(trace, whole.span_ns, whole.scope.start_ns);
-        let outside = || scope::outside(trace, whole.span_ns);
-        let told = loaded.map_or_else(outside, |it| vec![it]);
+    if window.is_none() && whole.scope.of != Answered::Marked {
+        let is_run = whole.scope.of == Answered::Run;
+        let loaded = || scope::loaded(trace, whole.span_ns, whole.scope.start_ns);
+        let told = is_run.then(loaded).flatten();
+        let told = told.map_or_else(|| scope::outside(trace), |it| vec![it]);
         whole.beside.extend(told);
     }
     let mut verdicts = vec![whole];
@@ -273,7 +274,13 @@ pub fn promise(verdicts: &mut [Verdict], findings: &[Finding]) {
         if verdict.scope.of != Answered::OddSteps {
             let is_stall = matches!(verdict.bound_by, Bound::Host | Bound::Launch | Bound::Sync);
             let idle = if is_stall { verdict.idle } else { 0.0 };
-            verdict.gain = first.and_then(|it| it.gain(idle));
+            let is_long = |it: &&Finding| it.bound_ns > verdict.span_ns;
+            let cold = findings.iter().find(|it| it.rule == Rule::ColdStart);
+            verdict.gain = match verdict.text.starts_with(words::TOO_LITTLE) {
+                true => (cold.filter(is_long))
+                    .map(|it| format!("start-up takes {}", duration(it.bound_ns))),
+                false => first.and_then(|it| it.gain(idle)),
+            };
             if let Some(says) = first.and_then(|it| it.says.as_ref()) {
                 verdict.retell(says);
             }
@@ -372,31 +379,6 @@ fn beside(
     }
 }
 
-/// The first batch of PyTorch's loader, where it takes a tenth as long as what the GPU does from its first operation on, or longer.
-fn loaded_before(trace: &Trace, span: Ns, first: Ns) -> Option<String> {
-    let is_loader = |name: &str| name.contains("DataLoader") && name.contains("__next__");
-    let is_loader = |of: &What| {
-        of.name()
-            .is_some_and(|id| is_loader(trace.names().full(id)))
-    };
-    let (mut longest, mut known) = (0, Vec::new());
-    for (id, lane) in trace.lanes().iter().enumerate() {
-        if !matches!(lane.key().kind, LaneKind::Range { .. }) {
-            continue;
-        }
-        trace.rows_of(id, &mut known, is_loader, |row, is_one| {
-            let load = lane.span(row);
-            if is_one && load.end <= first {
-                longest = load.len().max(longest);
-            }
-            load.start <= first
-        });
-    }
-    let is_worth = cases::LARGE_SHARE.is_reached_by(share(longest, span));
-    let time = duration(longest);
-    is_worth.then(|| format!("{time} in DataLoader before the first operation"))
-}
-
 /// The verdict on several devices together. That ranks wait for each other is no end: what those did is that were waited for.
 fn jointly(
     (trace, causes, window, ranks): Looked<'_>,
@@ -485,10 +467,10 @@ fn judge(
         distorted: None,
         idle: share(split.idle(), split.whole()),
         frames: told.frames(),
+        beside: told.beside(),
         line,
         gain: None,
         odd: None,
-        beside: Vec::new(),
     }
 }
 

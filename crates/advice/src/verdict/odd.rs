@@ -131,6 +131,10 @@ impl OddSteps {
             ),
             OddCure::HostFunction => (rarely, HOST_FUNCTION),
             OddCure::Rarely => (rarely, ""),
+            OddCure::Each => (
+                "No cause holds most of them: look at each on the timeline.",
+                "",
+            ),
         };
         let all = (self.total_ns as f64 / self.share) as Ns;
         Finding {
@@ -164,6 +168,8 @@ impl OddSteps {
 enum OddCure {
     Workers,
     HostFunction,
+    /// Each has its own.
+    Each,
     #[default]
     Rarely,
 }
@@ -193,7 +199,8 @@ struct Looked<'s> {
     steps: &'s Steps,
     odd: Vec<usize>,
     others: Vec<usize>,
-    /// How much more time the odd ones take than as many others.
+    /// What one of the others takes at the mean, and how much more time the odd ones take than as many of them.
+    usual: Ns,
     more: Ns,
 }
 
@@ -212,6 +219,7 @@ impl<'s> Looked<'s> {
             steps,
             odd,
             others,
+            usual,
             more,
         })
     }
@@ -228,17 +236,28 @@ impl<'s> Looked<'s> {
             causes.idle_of_process(self.steps.process, &spans)
         };
         let (odd, others) = (idle(&self.odd), idle(&self.others));
-        let beyond = |row: &IdleCause| {
-            let same = others.iter().find(|it| {
+        let time = |of: &[IdleCause], row: &IdleCause| {
+            let same = of.iter().find(|it| {
                 (it.cause, it.group, &it.culprit, &it.root)
                     == (row.cause, row.group, &row.culprit, &row.root)
             });
-            self.beyond(row.total_ns, same.map_or(0, |it| it.total_ns))
+            same.map_or(0, |it| it.total_ns)
         };
+        let beyond = |row: &IdleCause| self.beyond(row.total_ns, time(&others, row));
         let most = odd.iter().max_by_key(|row| beyond(row))?;
         let place = |row: &IdleCause| row.line.as_ref().map(|it| it.place.clone());
         let is_own = !others.iter().any(|it| place(it) == place(most));
         if 2 * beyond(most) >= self.more {
+            // What the longest one has alone says nothing of the others.
+            let length = |step: usize| self.steps.spans[step].len();
+            let longest = self.odd.iter().copied().max_by_key(|it| length(*it))?;
+            let usual = time(&others, most) / self.others.len() as Ns;
+            let here = beyond(most) - (time(&idle(&[longest]), most) - usual);
+            let more = self.more - (length(longest) - self.usual);
+            if self.odd.len() > 1 && 2 * here < more {
+                let (name, cure) = ("different places".to_owned(), OddCure::Each);
+                return Some((Bound::Unknown, OddWork { name, cure }, None));
+            }
             return Some((bound(most.cause), culprit(most, is_own), most.line.clone()));
         }
         // What goes by many names may all be of one line.

@@ -1,10 +1,10 @@
 //! What a verdict calls the steps that it is of, and those of another kind.
 
 use activity::text::counted;
-use activity::units::{bytes, duration, percent};
-use activity::{Ns, Span, What};
+use activity::units::{bytes, duration, percent, share};
+use activity::{Ns, RangeKind, Span, What};
 use figures::steps::{Origin, StepKind, Steps};
-use trace::Trace;
+use trace::{LaneKind, Trace};
 
 /// The steps that a verdict is of: those of one kind that are not odd.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ pub(super) fn start_up(trace: &Trace, steps: &Steps) -> String {
     }
 }
 
-/// "2 prefill steps of 760 ms take 87 % of the time".
+/// "2 prefill steps of 760 ms (mean) take 87 % of the time".
 pub(super) fn other_kind(kind: &StepKind, part: f64) -> String {
     let steps = counted(
         kind.steps.len() as u64,
@@ -68,8 +68,13 @@ pub(super) fn other_kind(kind: &StepKind, part: f64) -> String {
     } else {
         "take"
     };
-    let length = duration(kind.median_ns);
-    format!("{steps} of {length} {take} {} of the time", percent(part))
+    // A median stands for no sum.
+    let length = duration(kind.total_ns / kind.steps.len().max(1) as Ns);
+    let mean = if kind.steps.len() == 1 { "" } else { " (mean)" };
+    format!(
+        "{steps} of {length}{mean} {take} {} of the time",
+        percent(part)
+    )
 }
 
 /// What a program does outside CUDA's calls before its first operation and behind its last one is told from so long on.
@@ -77,7 +82,7 @@ pub(super) fn other_kind(kind: &StepKind, part: f64) -> String {
 const OUTSIDE_MIN: Ns = 500_000_000;
 
 /// "2.26 s outside CUDA before the first operation".
-pub(super) fn outside(trace: &Trace, span: Ns) -> Vec<String> {
+pub(super) fn outside(trace: &Trace) -> Vec<String> {
     let Some((all, ops)) = trace.extent().zip(trace.operations_extent()) else {
         return Vec::new();
     };
@@ -95,8 +100,44 @@ pub(super) fn outside(trace: &Trace, span: Ns) -> Vec<String> {
         let taken = calls.chain(causes::profilers(trace, span));
         span.len() - Span::union_len(taken.collect())
     };
-    let ends = ends.map(|(span, which)| (outside(span), which)).into_iter();
-    let told = ends.filter(|it| it.0 >= OUTSIDE_MIN.max(span));
-    told.map(|(time, which)| format!("{} outside CUDA {which}", duration(time)))
-        .collect()
+    let ends = ends.map(|it| (outside(it.0), it)).into_iter();
+    let told = ends.filter(|it| it.0 >= OUTSIDE_MIN.max(ops.len()));
+    told.map(|(time, (span, which))| {
+        let within = within(trace, span).map(|it| format!(", most of it in {it}"));
+        let within = within.unwrap_or_default();
+        format!("{} outside CUDA {which}{within}", duration(time))
+    })
+    .collect()
+}
+
+/// The program's own range that holds most of a stretch, the shortest of several.
+fn within(trace: &Trace, stretch: Span) -> Option<&str> {
+    let own = ranges(trace, stretch.end).filter(|it| it.1 == RangeKind::Nvtx);
+    let most = own.filter(|it| 2 * it.0.intersect(stretch).len() > stretch.len());
+    most.min_by_key(|it| it.0.len()).map(|it| it.2)
+}
+
+/// The first batch of PyTorch's loader, where it takes a tenth as long as what the GPU does from its first operation on, or longer.
+pub(super) fn loaded(trace: &Trace, span: Ns, first: Ns) -> Option<String> {
+    let is_loader = |name: &str| name.contains("DataLoader") && name.contains("__next__");
+    let loads = ranges(trace, first).filter(|it| it.0.end <= first && is_loader(it.2));
+    let longest = loads.map(|it| it.0.len()).max()?;
+    let is_worth = cases::LARGE_SHARE.is_reached_by(share(longest, span));
+    let time = duration(longest);
+    is_worth.then(|| format!("{time} in DataLoader before the first operation"))
+}
+
+/// The ranges that begin before a moment: when, of which kind, by which name.
+fn ranges(trace: &Trace, until: Ns) -> impl Iterator<Item = (Span, RangeKind, &str)> {
+    let mut all = Vec::new();
+    for (id, lane) in trace.lanes().iter().enumerate() {
+        let LaneKind::Range { kind, .. } = lane.key().kind else {
+            continue;
+        };
+        for row in lane.starting(Span::new(Ns::MIN, until)) {
+            let name = trace.what(id, row).name();
+            all.extend(name.map(|it| (lane.span(row), kind, trace.names().full(it))));
+        }
+    }
+    all.into_iter()
 }

@@ -255,6 +255,11 @@ impl Split {
         self.counts[0].saturating_sub(self.in_graphs)
     }
 
+    /// Whether most of what runs are graphs that were recorded as a whole.
+    pub(super) fn are_graphs(&self) -> bool {
+        self.graphs > 0 && self.graphs >= self.kernels.values().sum()
+    }
+
     /// Whether most of what computing takes is waiting for another process to leave the GPU.
     pub(super) fn is_shared(&self) -> bool {
         self.turns > 0 && 2 * self.turns >= self.time_of(Bound::Compute)
@@ -400,7 +405,11 @@ impl Split {
             Cause::Load => CpuWork::Load,
             Cause::Pages => CpuWork::Pages,
             _ if causes.makes(next, piece) => match causes.first_use().started.contains(&next) {
-                true => CpuWork::Load,
+                // What started a library has a name.
+                true => match (piece.culprit, causes.host_name(piece.culprit)) {
+                    (Culprit::Call(_), Some(name)) => CpuWork::Name(name),
+                    _ => CpuWork::Load,
+                },
                 false => CpuWork::Build,
             },
             _ => match causes.host_name(piece.culprit) {

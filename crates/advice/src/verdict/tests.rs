@@ -842,11 +842,31 @@ fn what_a_program_does_for_long_outside_cuda_stands_behind() {
         scene.kernel("k", 1, took, took + 10_000_000);
         verdicts(&mut scene)[0].details()
     };
-    let told_so = ["4.00 s outside CUDA before the first operation."];
+    let told_so = ["4.00 s outside CUDA before the first operation, most of it in init."];
     assert_eq!(told(5_000_000_000, 1), told_so);
     assert_eq!(told(600_000_000, 1), [""; 0]);
     // The profiler's own start is no matter of the program: of 5 s it takes 4.8.
     assert_eq!(told(5_000_000_000, 4_800_000_000), [""; 0]);
+    // Before steps, too; nothing is around it there.
+    let mut scene = Scene::new();
+    scene.range(RangeKind::Nvtx, "init", 0, 0, 1_000_000_000);
+    for step in 0..12 {
+        let at = 5_000_000_000 + step * 10_000_000;
+        scene.range(
+            RangeKind::Nvtx,
+            &format!("step {step}"),
+            0,
+            at,
+            at + 10_000_000,
+        );
+        scene.call("cudaLaunchKernel", at, at + 4_000);
+        scene.kernel("k", 1, at + 5_000, at + 10_000_000);
+    }
+    let told = by_steps(&mut scene)[0].details().concat();
+    assert!(
+        told.ends_with("5.00 s outside CUDA before the first operation."),
+        "{told}"
+    );
 }
 
 #[test]
@@ -862,6 +882,51 @@ fn the_first_batch_before_all_work_stands_behind() {
     assert_eq!(slow, ["5.00 s in DataLoader before the first operation."]);
     // It is no tenth of 10 ms.
     assert_eq!(told(900_000), [""; 0]);
+}
+
+#[test]
+fn what_keeps_a_gpu_idle_that_mostly_computes_stands_behind() {
+    // Kernels of 1 ms, each launched so long after the one before it has ended.
+    let told = |late: Ns| {
+        let mut scene = Scene::new();
+        for i in 0..20 {
+            let at = i * (1_000_000 + late);
+            scene.call("cudaLaunchKernel", at - late + 1_000, at - 1_000);
+            scene.kernel("k", 1, at, at + 1_000_000);
+        }
+        verdict(&mut scene).beside
+    };
+    // 19 * 80 us of 21.5 ms; and 19 * 20 of 20.4.
+    assert_eq!(
+        told(80_000),
+        ["GPU idle 7 % of 21.5 ms, while the CPU launches 20 kernels of 1.00 ms"]
+    );
+    assert_eq!(told(20_000), [""; 0]);
+}
+
+#[test]
+fn of_next_to_nothing_the_start_up_is_told() {
+    let gain = |text: &str, bound_ns| {
+        let cold = Finding {
+            rule: Rule::ColdStart,
+            bound_ns,
+            ..Finding::default()
+        };
+        let mut verdicts = [Verdict {
+            text: text.to_owned(),
+            span_ns: 2_000,
+            ..Verdict::default()
+        }];
+        promise(&mut verdicts, &[cold]);
+        verdicts[0].gain.clone()
+    };
+    let little = "too little to judge: only one operation in 2.00 µs";
+    assert_eq!(
+        gain(little, 41_000_000).as_deref(),
+        Some("start-up takes 41.0 ms")
+    );
+    assert_eq!(gain(little, 1_000), None);
+    assert_eq!(gain("no single limit: kernels 20 %", 41_000_000), None);
 }
 
 #[test]
@@ -981,6 +1046,28 @@ fn odd_steps_that_lose_more_take_the_headline() {
         little.beside,
         ["1 of 31 steps takes 6.00 ms more in save_checkpoint: 6 % of the time"]
     );
+    // One of three that saves for long says nothing of the other two.
+    let one = |name: fn(i64) -> &'static str| {
+        let mut scene = Scene::new();
+        let mut now = 0;
+        for step in 0..24 {
+            let from = now;
+            if step % 9 == 5 {
+                let time = if step == 5 { 20_000_000 } else { 4_000_000 };
+                scene.range(RangeKind::Nvtx, name(step), 0, now, now + time);
+                now += time;
+            }
+            scene.call("cudaLaunchKernel", now, now + 4_000);
+            scene.kernel("gemm", 1, now + 10_000, now + 3_010_000);
+            now += 3_010_000;
+            scene.range(RangeKind::Nvtx, &format!("step {step}"), 0, from, now);
+        }
+        let all = by_steps(&mut scene);
+        all[0].odd.clone().and_then(|it| it.why)
+    };
+    let names = |step| ["save", "log"][usize::from(step > 5)];
+    assert_eq!(one(names).as_deref(), Some("different places"));
+    assert_eq!(one(|_| "save").as_deref(), Some("save"));
     // What the recorder does is told as its own, and never first.
     let recorded = held_up(42, |step| step % 10 == 5, 20_000_000, true);
     assert!(recorded.text.starts_with("GPU-bound"), "{recorded:?}");
@@ -1135,10 +1222,12 @@ fn graphs_recorded_as_a_whole_are_told_before_a_kernel_beside_them() {
         scene.push(at, at + 995_000, 0, What::Graph(graph));
         scene.kernel("add_one", 1, at + 995_000, at + 1_000_000);
     }
-    let text = verdict(&mut scene).text;
+    let verdict = verdict(&mut scene);
     // 9.95 of 10 ms, in whole percents.
     let told = "GPU-bound: CUDA graphs, recorded only as a whole, run 100 % of 10.0 ms";
-    assert_eq!(text, told);
+    assert_eq!(verdict.text, told);
+    let beside = verdict.beside.concat();
+    assert!(beside.contains("--cuda-graph-trace=node"), "{beside}");
 }
 
 /// Kernels of 0.1 ms, each launched when the one before it has ended, begin 1.9 ms later. Somebody else is on the GPU, whose multiprocessors

@@ -70,6 +70,13 @@ const HIDDEN_MIN: f64 = 0.05;
 /// What copies take of the time beside copying is told from this part on.
 const REST_MIN: f64 = 0.05;
 
+/// What a headline of next to nothing begins with.
+pub(super) const TOO_LITTLE: &str = "too little to judge";
+
+/// How to see what is in graphs that were recorded as a whole.
+const BY_NODE: &str =
+    "recorded by node, graphs show what is in them (nsys --cuda-graph-trace=node)";
+
 /// What a CPU was in that no record names.
 pub(super) const UNTRACED: &str = "untraced CPU code";
 
@@ -156,6 +163,29 @@ impl Told<'_> {
             }
             _ => of,
         }
+    }
+
+    /// What is told behind a headline of kernels: why the GPU is idle meanwhile, and how to see what is in graphs.
+    pub(super) fn beside(&self) -> Vec<String> {
+        let split = self.split;
+        if self.bound != Bound::Compute {
+            return Vec::new();
+        }
+        let stalls = [Bound::Host, Bound::Launch, Bound::Sync];
+        let most = stalls.into_iter().max_by_key(|it| split.time_of(*it));
+        let bound = most.unwrap_or_default();
+        let part = share(split.time_of(bound), split.whole());
+        let told = Told {
+            bound,
+            part,
+            line: None,
+            ..*self
+        };
+        let is_told = cases::WARNING_SHARE.is_reached_by(part) && !split.is_cold();
+        let idle = is_told.then(|| told.say());
+        let idle = idle.and_then(|it| it.split_once(": ").map(|it| it.1.to_owned()));
+        let graphs = split.are_graphs().then(|| BY_NODE.to_owned());
+        idle.into_iter().chain(graphs).collect()
     }
 
     /// What stands between the class and the cause, of a GPU that is idle and of one that is busy.
@@ -385,7 +415,7 @@ impl Told<'_> {
             );
         }
         let all = split.kernels.values().sum::<Ns>() + split.graphs;
-        if 2 * split.graphs >= all.max(1) {
+        if split.are_graphs() {
             let part = percent(share(split.graphs.min(split.computing), split.whole()));
             return format!(
                 "GPU-bound{several}: CUDA graphs, recorded only as a whole, run {part} of {of}"
@@ -450,7 +480,7 @@ impl Told<'_> {
                 0 | 1 => "one operation".to_owned(),
                 many => format!("{many} operations"),
             };
-            return format!("too little to judge: only {all} in {of}");
+            return format!("{TOO_LITTLE}: only {all} in {of}");
         }
         let copies = split.time_of(Bound::Copy) + split.time_of(Bound::Peer);
         format!(

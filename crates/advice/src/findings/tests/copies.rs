@@ -1,6 +1,7 @@
 //! What copies take, and what could run beside them.
 
 use super::*;
+use activity::RangeKind;
 
 /// A copy of 16 MiB at `gbps`, and its end.
 fn large(scene: &mut Scene, copy: Copy, start: Ns, gbps: f64) -> Ns {
@@ -429,7 +430,24 @@ fn communication_that_nothing_runs_beside() {
     let found = sick("exposed-communication", &mut beside(27_000, 97_000));
     let words = "take 300 µs (30 %); 30.0 µs (3 %) of it is not overlapped";
     assert!(found.title.contains(words), "{}", found.title);
+    assert!(found.advice.starts_with("Overlap:"), "{}", found.advice);
     cured("exposed-communication", &mut beside(29_700, 99_700));
+    // Of 60 us 57 are hidden: nothing is left to be split.
+    let mut hidden = Scene::new();
+    for at in (0..10).map(|it| it * 100_000) {
+        hidden.kernel("gemm", 1, at, at + 97_000);
+        hidden.kernel(
+            "void deep_ep::internode::dispatch<1>()",
+            2,
+            at + 40_000,
+            at + 100_000,
+        );
+    }
+    let advice = sick("exposed-communication", &mut hidden).advice;
+    assert!(
+        advice.starts_with("Nearly all of it is hidden already"),
+        "{advice}"
+    );
     // Beside kernels of 10 us, collectives of 30 can hide no more than these.
     let found = sick("exposed-communication", &mut beside(0, 10_000));
     assert_eq!(found.bound_ns, 10 * 10_000);
@@ -502,6 +520,86 @@ fn what_page_faults_cost_is_told_apart_from_what_the_cpu_does_with_pages() {
         "{}",
         found.title
     );
+}
+
+#[test]
+fn pages_that_the_cpu_draws_back_are_told() {
+    // 64 MiB are prefetched before or behind the CPU's access to them, and the kernel has them come page by page where that was
+    // before. Half of the time goes to the CPU's work on 16 pages.
+    let scene = |is_before: bool, works: Ns| {
+        let mut scene = Scene::new();
+        let prefetch = |scene: &mut Scene, at| {
+            let stream = activity::Place::PREFETCHED;
+            scene.copy(Direction::H2D, stream, 64 << 20, at, at + 2_000_000);
+        };
+        let page = |scene: &mut Scene, way, at| {
+            scene.copy(way, activity::Place::NO_STREAM, 4 << 20, at, at + 100_000);
+        };
+        scene.call("cudaMemPrefetchAsync", -9_000, -1_000);
+        scene.without_call();
+        if is_before {
+            prefetch(&mut scene, 0);
+        }
+        let mut at = 2_000_000;
+        for _ in 0..16 {
+            page(&mut scene, Direction::D2H, at);
+            at += 100_000 + works;
+        }
+        if !is_before {
+            prefetch(&mut scene, at);
+        }
+        at += 2_000_000;
+        scene.call("cudaLaunchKernel", at, at + 4_000);
+        scene.kernel("k", 1, at + 5_000, at + 10_005_000);
+        scene.without_call();
+        for i in 0..16 {
+            page(&mut scene, Direction::H2D, at + 10_000 + i * 200_000);
+        }
+        sick("page-migration", &mut scene)
+    };
+    let found = scene(true, 1_000_000);
+    assert!(
+        found.advice.contains("drew 64 MiB back"),
+        "{}",
+        found.advice
+    );
+    let told = "while the CPU touches it";
+    assert!(found.title.contains(told), "{}", found.title);
+    let found = scene(false, 10_000);
+    assert!(!found.advice.contains("drew"), "{}", found.advice);
+    assert!(!found.title.contains(told), "{}", found.title);
+}
+
+#[test]
+fn what_pytorch_moves_once_is_not_worth_pinning() {
+    // 256 MiB of weights before the work, or as much in the middle of it.
+    let advice = |is_first: bool, op: &str| {
+        let mut scene = Scene::new();
+        let copy = Copy {
+            from: MemoryKind::Pageable,
+            ..pinned(Direction::H2D, 1, 256 << 20)
+        };
+        let mut at = 0;
+        for i in 0..20 {
+            if i == if is_first { 0 } else { 10 } {
+                scene.call("cudaMemcpyAsync", at, at + 80_000_000);
+                at = large(&mut scene, copy, at, 4.0);
+            }
+            scene.range(RangeKind::CpuOp, op, 0, at, at + 5_000);
+            scene.call("cudaLaunchKernel", at, at + 4_000);
+            scene.kernel("k", 1, at + 5_000, at + 10_000_000);
+            at += 10_000_000;
+        }
+        let found = sick("pageable-copy", &mut scene);
+        (found.advice, found.change[0].to_string())
+    };
+    let (said, change) = advice(true, "aten::mm");
+    assert!(said.starts_with("The program moves this once"), "{said}");
+    assert!(change.starts_with("torch.device"), "{change}");
+    for (is_first, op) in [(false, "aten::mm"), (true, "solve")] {
+        let (said, _) = advice(is_first, op);
+        assert!(said.starts_with("Pin the host memory"), "{said}");
+    }
 }
 
 /// Rounds on two GPUs: each gets 8 MiB, works, and sends as much. In an `exchange` the first round has no copies up: what comes
@@ -588,7 +686,7 @@ fn gradients_that_go_back_to_the_cpu_are_not_pinned() {
             scene.call("cudaLaunchKernel", at - 10_000, at - 5_000);
             scene.kernel("k", 1, at, at + 10_000_000);
             let copied = at + 15_000_000;
-            scene.range(activity::RangeKind::CpuOp, op, 0, at, copied + 1_000);
+            scene.range(RangeKind::CpuOp, op, 0, at, copied + 1_000);
             scene.call("cudaMemcpyAsync", at + 1_000, copied);
             let copy = Copy {
                 to: MemoryKind::Pageable,

@@ -321,6 +321,37 @@ fn the_first_call_of_all_makes_the_context_whatever_it_is() {
 }
 
 #[test]
+fn a_first_launch_that_makes_the_context_compiles_nothing() {
+    // The driver opens its compiler with the context; behind another call that made it, the launch loads code.
+    let told = |before: Ns| {
+        let mut scene = Scene::new();
+        scene.call("cudaMalloc", -300_000_000, -300_000_000 + before);
+        scene.overhead(
+            "dlopen(libnvidia-ptxjitcompiler.so.1)",
+            -101_000_000,
+            -100_000_000,
+        );
+        scene.call("cudaLaunchKernel", -99_000_000, 0);
+        scene.kernel("k", 1, 1_000, 101_000);
+        sick("cold-start", &mut scene)
+    };
+    let found = told(1_000);
+    assert!(
+        found.title.contains("99.0 ms spent on making the context;"),
+        "{}",
+        found.title
+    );
+    assert!(!found.advice.contains("PTX"), "{}", found.advice);
+    let found = told(90_000_000);
+    assert!(
+        found.title.contains("and loading GPU code"),
+        "{}",
+        found.title
+    );
+    assert!(found.advice.contains("PTX"), "{}", found.advice);
+}
+
+#[test]
 fn what_takes_long_just_once_while_all_is_cold_is_no_work_of_the_host() {
     // The launch of a kernel takes 2 s the first time. The second event that is made takes 0.7 s, the others 1 us.
     let scene = |slow: &[i64]| {
