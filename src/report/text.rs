@@ -424,13 +424,17 @@ fn findings(page: &mut Page, report: &Report) {
     }
 }
 
-/// "12 steps in a row of 275 (111 ms)", where findings are of a part: rules look at one stretch, where odd steps lie between.
+/// "steps 17 to 74 of 79 (111 ms)", where findings are of a part: rules look at one stretch, where odd steps lie between.
 pub fn steps_looked_at(findings: &[Finding]) -> Option<String> {
     let mut of = findings.iter().filter(|it| it.rule != Rule::OddSteps);
     let of = of.find_map(|it| it.step)?;
     let (steps, all) = (count(of.count as u64), duration(of.all));
     Some(match of.count < of.of {
-        true => format!("{steps} steps in a row of {} ({all})", count(of.of as u64)),
+        true => {
+            let [first, last, found] = [of.first + 1, of.first + of.count, of.found];
+            let [first, last, found] = [first, last, found].map(|it| count(it as u64));
+            format!("steps {first} to {last} of {found} ({all})")
+        }
         false => format!("the {steps} steady steps ({all})"),
     })
 }

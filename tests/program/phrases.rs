@@ -9,6 +9,7 @@ const CHAPTERS: &[(&str, &[&str])] = &[
     (
         "Causes of a gap",
         &[
+            "crates/causes/src/idle/explain.rs",
             "crates/causes/src/idle/kinds.rs",
             "crates/causes/src/idle/words.rs",
         ],

@@ -223,7 +223,12 @@ impl<'a> Advice<'a> {
             .first_mut()
             .filter(|it| it.saving_ns.is_none())
         {
-            first.tried = saves.filter(|_| first.has_bound());
+            let how = match self.facts.trace.source.simulated {
+                true => "simulated",
+                false => "measured",
+            };
+            let saves = saves.filter(|_| first.has_bound());
+            first.tried = saves.map(|it| format!("{it}, {how}"));
         }
         let first = judged.findings.first();
         let verdicts = judged.verdicts.iter_mut();
@@ -410,6 +415,8 @@ impl<'a> Advice<'a> {
             all: window.len(),
             count: of.steady.len(),
             of: kind,
+            first: of.steady.start,
+            found: of.spans.len(),
         });
         findings.iter_mut().for_each(|finding| finding.step = step);
         Judgement {

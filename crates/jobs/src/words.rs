@@ -4,9 +4,6 @@ use super::{JobAnalysis, Lateness, Pattern, Reason, Stretch};
 use activity::units::{count, duration};
 use causes::Cause;
 
-/// Steps that are named by their numbers.
-const NUMBERED: usize = 4;
-
 impl JobAnalysis {
     /// Why a rank is late, in words; `None` where nothing shows.
     pub fn reason(&self, late: &Lateness) -> Option<String> {
@@ -45,23 +42,9 @@ impl JobAnalysis {
         format!("straggler {name}: {how}, {why}")
     }
 
-    /// The headline, on which steps, and what its cure is worth.
+    /// The headline, and what its cure is worth. Steps are not named by numbers: a rank falls behind in one and comes late in the next.
     pub fn sentence(&self, late: &Lateness) -> String {
         let mut text = format!("{}.", self.headline(late));
-        if !late.steps.is_empty() {
-            let numbers = late.steps.iter().take(NUMBERED);
-            let numbers: Vec<String> = numbers.map(|it| it.step.to_string()).collect();
-            let more = if late.steps.len() > NUMBERED {
-                " …"
-            } else {
-                ""
-            };
-            let of = match late.pattern {
-                Pattern::ByTurns { of, .. } => format!(" of {} compared", count(of as u64)),
-                _ => String::new(),
-            };
-            text.push_str(&format!(" Late steps: {}{more}{of}.", numbers.join(", ")));
-        }
         if let Some(without) = late.without("its") {
             text.push_str(&format!(" Predicted: {without}."));
         }

@@ -24,12 +24,13 @@ pub enum Operand {
 }
 
 /// What idle time is added up under. `causes::Group` has the same.
-pub const CAUSES: [&str; 7] = [
+pub const CAUSES: [&str; 8] = [
     "cpu_work",
     "launching",
     "sync",
     "memory_and_set_up",
     "queues_and_copies",
+    "another_process",
     "profiler",
     "unknown",
 ];

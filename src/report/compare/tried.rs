@@ -131,6 +131,7 @@ mod tests {
                 all: 100_000_000,
                 count: 100,
                 of: 100,
+                ..OfSteps::default()
             }),
             ..Finding::default()
         }

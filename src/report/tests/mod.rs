@@ -432,6 +432,8 @@ fn findings_of_a_few_of_the_steps_say_of_how_many() {
             all: count as Ns * 10_000,
             count,
             of: 74,
+            first: 16,
+            found: 79,
         };
         let found = [Finding {
             step: Some(of),
@@ -439,6 +441,6 @@ fn findings_of_a_few_of_the_steps_say_of_how_many() {
         }];
         text::steps_looked_at(&found).expect("steps")
     };
-    assert_eq!(looked(57), "57 steps in a row of 74 (570 µs)");
+    assert_eq!(looked(57), "steps 17 to 73 of 79 (570 µs)");
     assert_eq!(looked(74), "the 74 steady steps (740 µs)");
 }

@@ -12,6 +12,7 @@ use crate::tui::theme::Role;
 use activity::feed::Stop;
 use activity::text::printable;
 use activity::{Activity, LaunchShape, Ns, Range, RangeKind, Span, What, occupancy, units};
+use advice::verdict::Answered;
 use causes::stacks::LaunchLine;
 use figures::fill::Fill;
 use figures::shapes::ShapeRow;
@@ -235,7 +236,7 @@ impl Details {
         };
         let length = units::duration(gap.len());
         let why = state.why();
-        let of = why.map_or_else(String::new, |why| format!(": {}", why.group.label()));
+        let of = why.map_or_else(String::new, |why| format!(": {}", why.label()));
         let part = kind.device().and_then(|it| state.part_of_idle(it, gap));
         let part = part.map_or_else(String::new, |it| format!(" ({it})"));
         self.name = Some((format!("{word} {length}{part}{of}"), Role::Warning));
@@ -299,12 +300,16 @@ fn prose(state: &State) -> String {
 /// What there is to do first.
 fn way_on(state: &State) -> String {
     if state.step_in_view().is_some() {
-        return "L shows the longest gap in view, ] [ steps, 0 the run; j k select a row"
+        return "L shows the longest gap in view, ] [ steps, 0 the run; j k select a row. A step lasts from its first operation on the GPU to the next step's."
             .to_owned();
     }
     let mut text = "j k selects a row, n p an operation".to_owned();
     if state.rows.gpus().next().is_some() {
         text.push_str(", g the next gap of the GPU, L the longest");
+    }
+    let verdict = state.answer().and_then(|it| it.verdicts.first());
+    if verdict.is_some_and(|it| it.scope.of == Answered::Marked) {
+        text.push_str(". The marked step is shown up to its last operation on the GPU");
     }
     text
 }

@@ -76,16 +76,17 @@ impl GpuPlot {
         for x in 0..columns {
             self.draw_column(theme, plot, x, buf);
         }
+        // The selected gap has its words once, whatever it is made of.
         let key = |x: usize| {
-            self.free(plot.height, x)
-                .map(|cause| (cause, self.is_in_gap(x)))
+            let cause = self.free(plot.height, x);
+            cause.map(|cause| (!self.is_in_gap(x)).then_some(cause))
         };
         let mut from = 0;
         while from < columns {
             let key_of = key(from);
             let to = (from + 1..columns).find(|&x| key(x) != key_of);
             let to = to.unwrap_or(columns);
-            if let Some((cause, _)) = key_of {
+            if let Some(cause) = key_of.and(self.causes[from]) {
                 self.label(theme, plot, from..to, cause, buf);
             }
             from = to;
@@ -203,6 +204,20 @@ mod tests {
             (symbol, Some(cell.fg) == good, Some(cell.bg) == copies)
         };
         (0..lines).map(seen).collect()
+    }
+
+    #[test]
+    fn a_selected_gap_of_two_causes_has_its_words_once() {
+        let half = |cause| [(0.0, 0.0, Some(cause)); 15];
+        let selected = GpuPlot {
+            gap: (0..30, vec!["247 µs".to_owned()]),
+            ..of(&[half(1), half(3)].concat())
+        };
+        let plot = Rect::new(0, 0, 30, 1);
+        let mut buf = Buffer::empty(plot);
+        selected.draw(&Theme::default(), plot, &mut buf);
+        let text: String = (0..30).map(|x| buf[(x, 0)].symbol()).collect();
+        assert_eq!(text.trim(), "247 µs");
     }
 
     #[test]

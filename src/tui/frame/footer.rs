@@ -178,8 +178,8 @@ fn totals(state: &State, views: &Views) -> Vec<Total> {
     // What it went to stands below the first GPU.
     if views.is_home() {
         let length = units::duration(window.len());
-        // Where little of what is in view is the GPU's, shares are of that.
-        let words = match 2 * window.len() < state.focus.camera.viewport.window.len() {
+        // Where less than what is in view is the GPU's, shares are of that.
+        let words = match 10 * window.len() < 9 * state.focus.camera.viewport.window.len() {
             true => format!("shares are of {length} with GPU work"),
             false => format!("{length} in view"),
         };

@@ -81,6 +81,7 @@ fn read(terminal: &OwnedFd, inputs: &Sender<Input>, stop: &AtomicBool) {
     let mut mute: Option<(Instant, u32)> = None;
     // Whether nothing came just before.
     let mut is_quiet = false;
+    let mut reply = None;
     while !stop.load(Ordering::Relaxed) {
         let came = wait(terminal);
         let was_quiet = std::mem::replace(&mut is_quiet, matches!(came, WaitResult::Nothing));
@@ -97,7 +98,7 @@ fn read(terminal: &OwnedFd, inputs: &Sender<Input>, stop: &AtomicBool) {
                 mute = mute.filter(|it| !is_short || !is_paste(*it));
                 let _ = key.map(|it| inputs.send(Input::Key(it)));
             }
-            WaitResult::Keys => match pass_on(inputs) {
+            WaitResult::Keys => match pass_on(inputs, &mut reply) {
                 None => return,
                 Some(0) => {
                     let (since, times) = mute.unwrap_or((Instant::now(), 0));
@@ -183,8 +184,21 @@ fn wait(terminal: &OwnedFd) -> WaitResult {
     }
 }
 
+/// Whether a key is a part of what a terminal answers to whoever asked, such as for its colours (`ESC ] 11 ; rgb:… ESC \`). It may
+/// come however late, and crossterm takes it for keys, the first one Alt-]. `last` is when a part of it came that has not ended.
+/// Where nothing comes for a while it has ended, too: somebody may have typed Alt-].
+fn is_reply(last: &mut Option<Instant>, key: KeyEvent, now: Instant) -> bool {
+    let is = |with, c| key.modifiers == with && key.code == KeyCode::Char(c);
+    let goes_on = last.is_some_and(|it| now - it < PATIENCE * 5);
+    let ends = is(KeyModifiers::ALT, '\\') || is(KeyModifiers::CONTROL, 'g');
+    let begins = is(KeyModifiers::ALT, ']');
+    let is_part = begins || goes_on && matches!(key.code, KeyCode::Char(_));
+    *last = (is_part && !ends).then_some(now);
+    is_part
+}
+
 /// Passes on what has been typed. Returns how many events that was, or nothing when it is over.
-fn pass_on(inputs: &Sender<Input>) -> Option<u32> {
+fn pass_on(inputs: &Sender<Input>, reply: &mut Option<Instant>) -> Option<u32> {
     let mut events = 0;
     loop {
         let input = match event::poll(READ) {
@@ -194,6 +208,7 @@ fn pass_on(inputs: &Sender<Input>) -> Option<u32> {
         };
         events += 1;
         let input = match input {
+            Ok(Event::Key(key)) if is_reply(reply, key, Instant::now()) => continue,
             Ok(Event::Key(key)) => Input::Key(key),
             Ok(Event::Mouse(mouse)) => Input::Mouse(mouse),
             Ok(Event::Resize(..)) => Input::Resize,
@@ -222,5 +237,37 @@ impl Drop for InputThread {
         if thread.is_finished() {
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The keys that crossterm makes of an answer to OSC 11 with this end, then of `q`.
+    fn passed(end: KeyEvent, later: Duration) -> Vec<KeyCode> {
+        let typed = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE);
+        let begin = KeyEvent::new(KeyCode::Char(']'), KeyModifiers::ALT);
+        let text = "11;rgb:1e1e/1e1e/2e2e".chars().map(typed);
+        let keys = std::iter::once(begin).chain(text).chain([end]);
+        let (mut reply, now) = (None, Instant::now());
+        let keys = keys
+            .map(|key| (key, now))
+            .chain([(typed('q'), now + later)]);
+        let passed = keys.filter(|(key, at)| !is_reply(&mut reply, *key, *at));
+        passed.map(|(key, _)| key.code).collect()
+    }
+
+    #[test]
+    fn what_a_terminal_answers_late_is_not_typed() {
+        let (st, bel) = (KeyModifiers::ALT, KeyModifiers::CONTROL);
+        let q = [KeyCode::Char('q')];
+        for (end, with) in [('\\', st), ('g', bel)] {
+            let end = KeyEvent::new(KeyCode::Char(end), with);
+            assert_eq!(passed(end, Duration::ZERO), q);
+        }
+        // One without an end, as of somebody who typed Alt-], holds nobody up.
+        let none = KeyEvent::new(KeyCode::Char('0'), KeyModifiers::NONE);
+        assert_eq!(passed(none, Duration::from_secs(1)), q);
     }
 }

@@ -86,20 +86,24 @@ impl State {
     }
 
     /// Which part of a device's idle time a selected gap is, of what was in view when the longest one was asked for: "one of 4,095
-    /// alike, 38 % of idle".
+    /// alike, 38 % of idle", and of how much that is where less is in view now.
     pub fn part_of_idle(&self, device: usize, gap: Span) -> Option<String> {
         let asked = self.focus.longest?;
         let usage = &self.model.run.trace.devices()[device].usage;
-        let used = usage.span()?.intersect(asked.view);
+        let used = self.used(device).intersect(asked.view);
         let idle = used.len() - usage.time(Measure::Busy, used);
         let is_told = asked.last == self.focus.selection && idle >= gap.len();
         let part = |time| units::percent(units::share(time, idle));
+        let of = match asked.view == self.focus.camera.viewport.window {
+            true => String::new(),
+            false => format!(" in {}", units::duration(used.len())),
+        };
         let little = units::share(idle, used.len());
-        is_told.then(|| match asked.alike {
+        let words = || match asked.alike {
             _ if little < LITTLE => format!("all idle: {}", units::percent(little)),
             Some([_, number, sum]) if number >= ALIKE_MIN => {
-                let (number, of) = (units::count(number as u64), part(sum as Ns));
-                format!("one of {number} alike, {of} of idle")
+                let (number, sum) = (units::count(number as u64), part(sum as Ns));
+                format!("one of {number} alike, {sum} of idle")
             }
             Some([all, ..]) if units::share(gap.len(), idle) < LITTLE => {
                 let (all, of) = (units::count(all as u64), part(gap.len()));
@@ -107,13 +111,14 @@ impl State {
             }
             // In a step the same may come again in the next one.
             _ if units::share(gap.len(), idle) >= ONCE
-                && Some(used) == usage.span()
+                && used == self.used(device)
                 && self.steps().is_none() =>
             {
                 format!("{} of idle, once", part(gap.len()))
             }
             _ => format!("{} of idle", part(gap.len())),
-        })
+        };
+        is_told.then(|| words() + &of)
     }
 
     /// The gaps of some rows that lie within a stretch, the longest first. Time in which only other GPUs have work counts as one, and so

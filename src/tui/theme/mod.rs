@@ -90,7 +90,7 @@ pub enum Role {
 }
 
 /// Colours that causes of idle time are told apart by.
-pub const CAUSE_COLORS: u8 = 7;
+pub const CAUSE_COLORS: u8 = 8;
 
 /// Colours that kernels are told apart by.
 pub const KERNEL_COLORS: u8 = 6;
@@ -225,8 +225,8 @@ impl Theme {
 
     /// The letter of a cause of idle time, for eyes and terminals that tell no colours apart.
     pub fn cause(&self, cause: u8) -> char {
-        // CPU work, launching, sync, memory and set-up, queued, profiler, unknown.
-        ['c', 'l', 's', 'm', 'q', 'p', '?'][usize::from(cause % CAUSE_COLORS)]
+        // CPU work, launching, sync, memory and set-up, queued, another process, profiler, unknown.
+        ['c', 'l', 's', 'm', 'q', 'a', 'p', '?'][usize::from(cause % CAUSE_COLORS)]
     }
 
     /// What fills idle time of a cause: dim ground, of a gap that is selected bright. Sixteen colours have no dim ones, but a

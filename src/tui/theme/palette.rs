@@ -57,7 +57,11 @@ fn shades(role: Role) -> Option<&'static [Swatch; 2]> {
             2 => &[(0xb0_34_44, 124, Red), (0x5a_1b_23, 52, Red)],
             3 => &[(0x85_55_ad, 97, Magenta), (0x43_2b_57, 53, Magenta)],
             4 => &[(0x2f_6d_a8, 25, Blue), (0x19_39_58, 17, Blue)],
-            5 => &[(0x2f_80_78, 30, Cyan), (0x18_42_3e, 23, Cyan)],
+            5 => &[
+                (0x9c_4a_80, 132, LightMagenta),
+                (0x4e_25_40, 89, LightMagenta),
+            ],
+            6 => &[(0x2f_80_78, 30, Cyan), (0x18_42_3e, 23, Cyan)],
             _ => &[(0x6b_72_7e, 243, DarkGray), (0x33_36_3c, 237, DarkGray)],
         },
         Role::Selected => &[(0xff_ff_ff, 231, White); 2],

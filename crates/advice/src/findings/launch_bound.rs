@@ -13,7 +13,7 @@ use super::{DeviceFigures, EVIDENCE_MAX, Finding, Occurrence, Says, Scope, confi
 use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{duration, percent};
 use activity::{Direction, NameId, Ns, Span};
-use causes::stacks::StackCounts;
+use causes::stacks::{LineShare, StackCounts};
 use causes::{Bound, Group, LAUNCH_GAP_MAX, sum_by};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
@@ -44,30 +44,28 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     };
     let found = scope.found(f.span_ns, idle + more + fused, &longest);
     let (advice, cure, change, how) = late.cure(beside, is_jax);
+    let at = line
+        .as_ref()
+        .map_or("CPU code".to_owned(), LineShare::culprit);
+    let (bound, told) = match 2 * late.work > idle && !late.are_read() {
+        true => (Bound::Host, format!("in {at} between a few launches")),
+        false => (Bound::Launch, format!("launching {how}")),
+    };
     Some(Finding {
         severity: found
             .severity
             .keep_where(f.kernels >= cases::GRAPH_MIN.value() as u64 * late.waits),
         count,
-        title: format!(
-            "the GPU is idle for {} ({}) in gaps under 1 ms between operations{}{}",
-            duration(idle),
-            percent(f.part(idle)),
-            if line.is_some() {
-                String::new()
-            } else {
-                before(scope, f)
-            },
-            with(idle, more, fused),
+        title: title(
+            f,
+            [idle, more, fused],
+            line.is_none().then(|| before(scope, f)),
         ),
         refused: refused.map(str::to_owned),
         says: (!how.is_empty()).then(|| Says {
-            bound: Bound::Launch,
+            bound,
             part: f.part(idle),
-            why: format!(
-                "{} of it launching {how}",
-                percent(f.part(idle) / f.idle_share())
-            ),
+            why: format!("{} of it {told}", percent(f.part(idle) / f.idle_share())),
         }),
         cure,
         is_all: fused > 0 && 20 * found.bound_ns >= 19 * f.span_ns,
@@ -77,13 +75,22 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     })
 }
 
-/// What goes with idle time, and how long all of that is: no bound may exceed what its sentence names.
-fn with(idle: Ns, more: Ns, fused: Ns) -> String {
-    let [idle, all] = [idle, idle + more + fused].map(duration);
-    match fused {
-        _ if idle == all => String::new(),
-        0 => format!(", {all} with longer pauses"),
-        _ => format!(", {all} with longer pauses and short kernels"),
+/// How long the GPU is idle, what of that is short, and what goes with it: no bound may exceed what its sentence names.
+fn title(f: &DeviceFigures, [idle, more, fused]: [Ns; 3], before: Option<String>) -> String {
+    let [short, all] = [idle, idle + more].map(duration);
+    let part = percent(f.part(idle + more));
+    let before = before.unwrap_or_default();
+    let fused = match fused {
+        0 => String::new(),
+        fused => format!("; kernels shorter than a launch take {}", duration(fused)),
+    };
+    match short == all {
+        true => format!(
+            "the GPU is idle for {all} ({part}) in gaps under 1 ms between operations{before}{fused}"
+        ),
+        false => format!(
+            "the GPU is idle for {all} ({part}) between operations, {short} of it in gaps under 1 ms{before}{fused}"
+        ),
     }
 }
 
@@ -120,6 +127,8 @@ struct Late {
     longest: BinaryHeap<(Reverse<Ns>, Span)>,
     /// What the CPU does for longer than a launch takes.
     host: Ns,
+    /// What of the idle time is work of the CPU between the few launches beside graphs.
+    work: Ns,
     /// What only a first run takes.
     cold: Ns,
     /// Gaps in which the host waited.
@@ -176,6 +185,10 @@ impl Late {
                 } else if !is_wait && !causes.host_name(piece.culprit).is_some_and(&mut loads) {
                     match causes.group(gap, piece) {
                         Group::Launch if is_short => sum += piece.span.len(),
+                        _ if is_short && causes.is_beside_graphs(gap, piece) => {
+                            sum += piece.span.len();
+                            late.work += piece.span.len();
+                        }
                         Group::Launch | Group::Host => late.host += piece.span.len(),
                         _ => {}
                     }

@@ -184,7 +184,7 @@ pub struct Finding {
 }
 
 /// Steps that a finding is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OfSteps {
     /// What one takes: at the median, of uneven ones in the mean.
     pub one: Ns,
@@ -193,6 +193,9 @@ pub struct OfSteps {
     pub count: usize,
     /// Steps of their kind.
     pub of: usize,
+    /// Which of all steps that were found is the first of them.
+    pub first: usize,
+    pub found: usize,
 }
 
 /// A headline's words of a cause that is known by its name.

@@ -37,7 +37,7 @@ fn tells(rule: Rule, group: Group) -> bool {
             rule,
             SyncInLoop | TinyCopies | PageableCopy | NoOverlap | Turns
         ),
-        Group::Queue | Group::Profiler | Group::Unknown => false,
+        Group::Queue | Group::Process | Group::Profiler | Group::Unknown => false,
     }
 }
 
@@ -51,7 +51,7 @@ fn advice(group: Group) -> &'static str {
         }
         Group::Launch => "Look at the CPU work between launches: what can be done earlier?",
         Group::Sync => "Look at what the CPU needs the result for: can the GPU do that part?",
-        Group::Queue | Group::Profiler | Group::Unknown => "No record says why.",
+        Group::Queue | Group::Process | Group::Profiler | Group::Unknown => "No record says why.",
     }
 }
 
@@ -208,8 +208,10 @@ fn largest(
         let here = untold(scope, is_cold, gap, pieces);
         sums.iter_mut().zip(here).for_each(|(it, here)| *it += here);
     }
-    // The device's own pauses are no matter of the program, nor is what the profiler takes.
-    (sums[Group::Queue as usize], sums[Group::Profiler as usize]) = (0, 0);
+    // The device's own pauses are no matter of the program, nor is what other processes and the profiler take.
+    for of in [Group::Queue, Group::Process, Group::Profiler] {
+        sums[of as usize] = 0;
+    }
     let (group, time) = *Group::most(sums, 0).first()?;
     // What tells of a small part of it, or lies before the work, does not tell of it.
     let is_much =
@@ -279,7 +281,12 @@ fn untold(scope: &Scope, is_cold: bool, gap: Gap, pieces: Pieces) -> Shares {
     let is_page = scope.causes.comes_back(gap.next);
     let is_told = |piece: &&Piece| is_page || is_cold && scope.causes.is_first(gap.next, piece);
     for piece in pieces.iter().filter(|piece| !is_told(piece)) {
-        shares[scope.causes.group(gap, piece) as usize] += piece.span.len();
+        let group = match scope.causes.is_beside_graphs(gap, piece) {
+            // A larger graph is its cure.
+            true => Group::Launch,
+            false => scope.causes.group(gap, piece),
+        };
+        shares[group as usize] += piece.span.len();
     }
     shares
 }

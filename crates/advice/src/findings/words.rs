@@ -42,7 +42,7 @@ impl Finding {
             }
             _ if self.tried.is_some() => {
                 let tried = self.tried.as_deref().unwrap_or_default();
-                format!("; the variant {tried}, measured")
+                format!("; the variant {tried}")
             }
             // That no copy takes no time is no bound worth a word.
             _ if self.is_no_matter_of_time()

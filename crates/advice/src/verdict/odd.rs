@@ -147,6 +147,7 @@ impl OddSteps {
                 all,
                 count: self.spans.len(),
                 of: self.spans.len(),
+                ..OfSteps::default()
             }),
             ..scope.found(all, self.total_ns, &at)
         }

@@ -1,6 +1,6 @@
 //! Why one gap is there, from the records around it alone: what a screen asks of the gap under its cursor.
 
-use super::{Causes, Explanation, Gap};
+use super::{Cause, Causes, Explanation, Gap};
 use crate::graph::{Graph, LATENCY_MAX};
 use activity::{Ns, Span};
 use trace::{Lane, LaneId, LaneKind, Trace};
@@ -22,7 +22,8 @@ pub fn explain(
         _ => false,
     };
     if lanes.first().is_some_and(is_unrecorded) {
-        return Explanation::unrecorded();
+        let sentence = "Recording was off for a part of it, so nothing says why.";
+        return Explanation::because(Cause::Missing, sentence);
     }
     let next = lanes
         .iter()

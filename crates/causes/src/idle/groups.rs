@@ -38,7 +38,7 @@ impl Causes<'_> {
 
     fn group_of_cause(&self, gap: Gap, piece: &Piece) -> Group {
         let (ops, cause) = (&self.graph.ops, piece.cause);
-        let is_sparse = piece.span.len() > self.ready.limits.think;
+        let is_sparse = piece.span.len() > self.ready.limits.think_beside;
         // What nobody called for is no launch that could come sooner: a page of managed memory that the host touched.
         let is_short = self.is_launched(gap) && gap.span.len() <= LAUNCH_GAP_MAX;
         match cause {
@@ -52,6 +52,14 @@ impl Causes<'_> {
             Cause::Queued if ops.is_graph(gap.next) => Group::Queue,
             _ => cause.group(),
         }
+    }
+
+    /// Whether a piece is work of the CPU between two launches that more in a graph would take away. It is as short as what lies
+    /// between launches here. Beside graphs there are too few of them to call it launching.
+    pub fn is_beside_graphs(&self, gap: Gap, piece: &Piece) -> bool {
+        let is_short = piece.span.len() <= self.ready.limits.think && !piece.is_long_work(&gap);
+        let is_work = piece.cause == Cause::Host && self.is_launched(gap);
+        is_short && is_work && self.group(gap, piece) == Group::Host
     }
 
     /// What a device is bound by that is idle for this cause; [`Bound::Nothing`] for what is in no share.

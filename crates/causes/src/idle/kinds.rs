@@ -79,6 +79,8 @@ pub enum Group {
     SetUp,
     /// The device's own: its queues, its engines, data on their way to it.
     Queue,
+    /// Another process had the device.
+    Process,
     /// The profiler itself.
     Profiler,
     /// Nothing shows why.
@@ -113,6 +115,8 @@ pub enum Bound {
 /// Idle time by group.
 pub type Shares = [Ns; Group::ALL.len()];
 
+const ANOTHER_PROCESS: &str = "another process";
+
 impl Group {
     /// The groups with more than `least`, most first.
     pub fn most(shares: Shares, least: Ns) -> Vec<(Group, Ns)> {
@@ -123,12 +127,13 @@ impl Group {
     }
 
     /// All, in the order of the legend.
-    pub const ALL: [Group; 7] = [
+    pub const ALL: [Group; 8] = [
         Group::Host,
         Group::Launch,
         Group::Sync,
         Group::SetUp,
         Group::Queue,
+        Group::Process,
         Group::Profiler,
         Group::Unknown,
     ];
@@ -142,6 +147,7 @@ impl Group {
             Group::Sync => ("sync", Some(Bound::Sync)),
             Group::SetUp => ("memory and set-up", Some(Bound::Host)),
             Group::Queue => ("queues and copies", None),
+            Group::Process => (ANOTHER_PROCESS, None),
             Group::Profiler => ("profiler", Some(Bound::Nothing)),
             Group::Unknown => ("unknown", Some(Bound::Unknown)),
         }
@@ -183,7 +189,7 @@ impl Cause {
             Cause::Event => ("waiting for another stream's event", Group::Queue),
             Cause::Engine => ("copy engine or SMs busy", Group::Queue),
             Cause::Stream => ("waiting for another stream", Group::Queue),
-            Cause::Process => ("another process", Group::Queue),
+            Cause::Process => (ANOTHER_PROCESS, Group::Process),
             Cause::EngineChange => ("hand-over between engines", Group::Queue),
             Cause::Queued => ("normal gap between operations", Group::Launch),
             Cause::Latency => ("launch latency", Group::Launch),

@@ -20,6 +20,8 @@ pub(super) struct Limits {
     plain: [Option<Ns>; 2],
     /// What a thread does at most between two launches of one dense sequence.
     pub think: Ns,
+    /// The same where graphs hold most operations: what is left to launch is no dense sequence.
+    pub think_beside: Ns,
 }
 
 /// A thread that is at something for less may be on its way to the next launch.
@@ -51,11 +53,19 @@ impl Limits {
             true => all,
             false => percentile(&mut mine),
         };
+        let think = THINK_MIN.max(usual_think(graph).saturating_mul(THINK_TIMES));
+        let looked = graph.ops.len().min(SAMPLE);
+        let nodes = (0..looked).filter(|it| graph.ops.is_graph(*it as OpId));
         Limits {
             latency: latencies.map(of),
             queued: queued.map(|mut all| percentile(&mut all)),
             plain: plain(graph),
-            think: THINK_MIN.max(usual_think(graph).saturating_mul(THINK_TIMES)),
+            think,
+            think_beside: if 2 * nodes.count() > looked {
+                THINK_MIN
+            } else {
+                think
+            },
         }
     }
 

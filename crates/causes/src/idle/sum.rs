@@ -11,6 +11,9 @@ use crate::stacks::{LineShare, StackCounts};
 use activity::{NameId, Ns};
 use trace::{LaneId, describe};
 
+/// What the CPU does there is a matter of launching, and yet no launch.
+pub(super) const BETWEEN_LAUNCHES: &str = "CPU code between launches";
+
 /// How much of a device's idle time has one cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct IdleCause {
@@ -83,7 +86,7 @@ impl IdleCause {
     pub fn words(&self) -> String {
         let cause = self.cause.label();
         match self.group {
-            Group::Launch if self.cause == Cause::Host => format!("{cause} between launches"),
+            Group::Launch if self.cause == Cause::Host => BETWEEN_LAUNCHES.to_owned(),
             Group::Sync if !self.cause.is_wait() => format!("{cause} after a sync"),
             _ => cause.to_owned(),
         }

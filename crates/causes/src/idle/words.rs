@@ -1,12 +1,13 @@
 //! A gap's answer in a sentence.
 
+use super::sum::{BETWEEN_LAUNCHES, Label};
 use super::{Cause, Causes, Certainty, Culprit, Gap, Group, Piece, Shares};
 use crate::first_use;
 use crate::graph::{NONE, OpId};
 use crate::stacks::{LaunchLine, LineShare, StackCounts};
-use activity::Ns;
 use activity::units::duration;
-use trace::{LaneId, describe};
+use activity::{Ns, Span};
+use trace::describe;
 
 /// A gap with its cause.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,18 +31,20 @@ const WORTH: Ns = 5;
 const ALIKE_MAX: usize = 500;
 
 impl Explanation {
+    /// What kept the GPU idle, as a legend has it; of launching what of it that was.
+    pub fn label(&self) -> &'static str {
+        match (self.group, self.cause) {
+            (Group::Launch, Cause::Host) => BETWEEN_LAUNCHES,
+            (group, _) => group.label(),
+        }
+    }
+
     /// No operation followed.
     pub(super) fn nothing() -> Explanation {
         Explanation::because(Cause::Unknown, "No later operation is recorded.")
     }
 
-    /// Recording was off for some of it.
-    pub(super) fn unrecorded() -> Explanation {
-        let sentence = "Recording was off for a part of it, so nothing says why.";
-        Explanation::because(Cause::Missing, sentence)
-    }
-
-    fn because(cause: Cause, sentence: &str) -> Explanation {
+    pub(super) fn because(cause: Cause, sentence: &str) -> Explanation {
         Explanation {
             cause,
             group: Group::Unknown,
@@ -56,8 +59,12 @@ impl Explanation {
 struct Share {
     piece: Piece,
     total: Ns,
-    /// What of that the range lies in that names it: one that covers most of a piece need not cover all.
-    named: Ns,
+}
+
+/// What of a piece lies in the ranges that name what the CPU did.
+fn within(ranges: &[Span], piece: &Piece) -> Ns {
+    let ranges = ranges.iter().filter(|_| piece.cause == Cause::Host);
+    ranges.map(|it| it.intersect(piece.span).len().max(0)).sum()
 }
 
 /// How long it took, and of how much.
@@ -77,6 +84,8 @@ struct MainCause<'a> {
     /// The operation that ended the gap.
     next: String,
     time: String,
+    /// The ranges that name what the CPU did.
+    ranges: Vec<Span>,
     /// Where stack samples saw the CPU meanwhile, and whether those are of other gaps.
     seen: Option<(LineShare, bool)>,
 }
@@ -90,12 +99,19 @@ impl Causes<'_> {
             return Explanation::nothing();
         };
         let length = gap.span.len();
+        let ranges = self.ranges_of(&main.piece, &pieces);
+        // One that covers most of a piece need not cover all of it, and it has the time of what it calls.
+        let named = match ranges.is_empty() {
+            true => main.total,
+            false => pieces.iter().map(|it| within(&ranges, it)).sum(),
+        };
         let of_gap = MainCause {
             piece: &main.piece,
             gap,
             name: self.name_of(main.piece.culprit),
             next: self.name_of(Culprit::Op(gap.next)),
-            time: part_of(main.named, length),
+            time: part_of(named, length),
+            ranges,
             seen: self.seen_in(gap, &pieces, &main.piece),
         };
         let group = self.group_of(gap, &pieces);
@@ -136,7 +152,9 @@ impl Causes<'_> {
             None => *at > 0,
         };
         let others = shares.iter().enumerate().filter(is_other).take(2);
-        let others = others.filter(|(_, it)| it.total * WORTH >= length);
+        // What lies in the range that is named is told with it.
+        let is_beside = |it: &Piece| 2 * within(&main.ranges, it) < it.span.len();
+        let others = others.filter(|(_, it)| it.total * WORTH >= length && is_beside(&it.piece));
         let mut text = of_sync.map_or_else(|| self.part(main), str::to_owned);
         for (_, share) in others {
             let (label, time) = (share.piece.cause.label(), duration(share.total));
@@ -160,24 +178,29 @@ impl Causes<'_> {
         LaunchLine::of(self.trace, lane.key().process, lane.correlation(row), call)
     }
 
+    /// What pieces are told together by.
+    fn key(&self, piece: &Piece) -> (Cause, Certainty, Label) {
+        (piece.cause, piece.certainty, self.named(piece))
+    }
+
     /// Pieces of one cause and one culprit together, those of most time first.
     fn shares(&self, pieces: &[Piece]) -> Vec<Share> {
         let mut shares: Vec<Share> = Vec::new();
         for piece in pieces {
-            let key = |p: &Piece| (p.cause, p.certainty, self.named(p));
-            let (total, named) = (piece.span.len(), self.named_part(piece));
-            match shares.iter_mut().find(|s| key(&s.piece) == key(piece)) {
+            let total = piece.span.len();
+            match shares
+                .iter_mut()
+                .find(|s| self.key(&s.piece) == self.key(piece))
+            {
                 Some(share) => {
                     if total > share.piece.span.len() {
                         share.piece = *piece;
                     }
                     share.total += total;
-                    share.named += named;
                 }
                 None => shares.push(Share {
                     piece: *piece,
                     total,
-                    named,
                 }),
             }
         }
@@ -185,12 +208,17 @@ impl Causes<'_> {
         shares
     }
 
-    /// How much of a piece lies in what names it.
-    fn named_part(&self, piece: &Piece) -> Ns {
-        let range = self.place(piece.culprit);
-        let range = range.filter(|_| piece.cause == Cause::Host);
-        let named = |(lane, row): (LaneId, usize)| self.trace.lanes()[lane].span(row);
-        range.map_or(piece.span.len(), |at| named(at).intersect(piece.span).len())
+    /// The ranges that name what the CPU did in pieces like this one, apart and in order.
+    fn ranges_of(&self, main: &Piece, pieces: &[Piece]) -> Vec<Span> {
+        let alike = pieces
+            .iter()
+            .filter(|it| main.cause == Cause::Host && self.key(it) == self.key(main));
+        let ranges = alike.filter_map(|it| self.place(it.culprit));
+        Span::merged(
+            ranges
+                .map(|(lane, row)| self.trace.lanes()[lane].span(row))
+                .collect(),
+        )
     }
 
     /// What takes most of a gap.
@@ -273,6 +301,7 @@ impl Causes<'_> {
             next,
             time,
             seen,
+            ..
         } = main;
         Some(match piece.cause {
             Cause::SyncDevice | Cause::SyncStream | Cause::SyncEvent => {

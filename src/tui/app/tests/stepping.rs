@@ -213,6 +213,13 @@ fn a_gap_that_holds_all_idle_time_is_once_where_no_steps_are() {
     press(&mut app, "L");
     let once = screen(&mut app);
     assert!(once.contains("98.0 ms (100 % of idle, once)"), "{once}");
+    // Closer, it is a share of what was in view, and says so.
+    press(&mut app, "+");
+    let closer = screen(&mut app);
+    assert!(
+        closer.contains("(100 % of idle, once in 100 ms)"),
+        "{closer}"
+    );
     // Each step of 10 ms has such a gap.
     let mut app = opened(Size::new(120, 40));
     press(&mut app, "L");

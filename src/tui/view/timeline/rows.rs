@@ -184,7 +184,7 @@ fn gap_forms(state: &State, gap: Span) -> Vec<String> {
         let who = printable(label::bare(&who));
         // A function is told without its place where there is no room for that.
         let of = who.split(" at ").next().unwrap_or_default();
-        forms = [&who, of, why.group.label()]
+        forms = [&who, of, why.label()]
             .map(|it| format!("{length}: {it}"))
             .into();
     }

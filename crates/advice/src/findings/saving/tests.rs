@@ -58,6 +58,7 @@ fn a_saving_is_what_the_replay_of_its_edit_takes_less() {
         all: 780_000,
         count: 15,
         of: 15,
+        ..OfSteps::default()
     });
     let (in_steps, unpredicted) = (
         Finding {

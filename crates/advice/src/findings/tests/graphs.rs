@@ -92,6 +92,30 @@ fn what_is_launched_beside_a_graph_is_named() {
     assert_eq!(beside(false).0, "using a CUDA graph");
 }
 
+/// A step of 800 us: a graph of 8 nodes, after 300 us a kernel, 70 us later another, and 360 us until the next graph.
+#[test]
+fn the_cpus_work_between_few_launches_is_not_called_launching() {
+    let mut scene = Scene::new();
+    for at in (0..12).map(|step| step * 800_000) {
+        scene.call("cudaGraphLaunch", at, at + 4_000);
+        for node in (0..8).map(|it| at + 6_000 + it * 5_000) {
+            scene.kernel("node", 7, node, node + 4_000);
+        }
+        for (launch, length) in [(at + 345_000, 8_000), (at + 420_000, 13_000)] {
+            scene.call("cudaLaunchKernel", launch, launch + 5_000);
+            scene.kernel("optimizer", 7, launch + 7_000, launch + 7_000 + length);
+        }
+    }
+    let found = sick("launch-bound", &mut scene);
+    // 12 gaps of 307 us, 12 of 67 and 11 of 366, beside 7 us between the nodes of each graph.
+    assert_eq!(found.bound_ns, 12 * 307_000 + 12 * 67_000 + 11 * 366_000);
+    let says = found.says.expect("words for the headline");
+    assert_eq!(says.bound, Bound::Host);
+    assert_eq!(says.why, "99 % of it in CPU code between a few launches");
+    assert_eq!(found.cure, "capturing more in the CUDA graph");
+    assert!(all_of(&mut scene).iter().all(|it| it.rule != Rule::NoCure));
+}
+
 /// A graph of 60 nodes of 2 us, 1 us apart: a third is gaps, of which a graph in one kernel has none.
 #[test]
 fn gaps_between_the_nodes_of_a_graph_are_the_graphs() {

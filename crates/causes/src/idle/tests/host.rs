@@ -283,6 +283,50 @@ fn the_range_under_the_gap_is_named() {
     );
 }
 
+/// A function is open for 69 of 76 us: what an operator within it takes is no time beside it.
+#[test]
+fn a_function_has_the_time_of_what_it_calls() {
+    let mut scene = begun();
+    scene
+        .range(activity::RangeKind::Function, "forward", 0, 12_000, 85_000)
+        .range(activity::RangeKind::Nvtx, "aten::slice", 0, 30_000, 50_000);
+    scene
+        .call("cudaLaunchKernel", 81_000, 82_000)
+        .kernel("second", 1, 86_000, 90_000);
+    let (_, found) = pieces(&mut scene, 1, 60_000);
+    let said = "The CPU was in forward for 69.0 µs of 76.0 µs before it launched second.";
+    assert_eq!(found.sentence, said);
+}
+
+/// A graph, two launches 70 us apart, and 300 us of the CPU's own work before them.
+#[test]
+fn work_between_few_launches_beside_graphs_is_no_launching() {
+    let group = |nodes: Ns| {
+        let mut scene = Scene::new();
+        for at in (0..6).map(|step| step * 1_000_000) {
+            scene.call("cudaGraphLaunch", at, at + 4_000);
+            for node in (0..nodes).map(|it| at + 6_000 + it * 5_000) {
+                scene.kernel("node", 1, node, node + 4_000);
+            }
+            for launch in [at + 345_000, at + 420_000] {
+                scene.call("cudaLaunchKernel", launch, launch + 5_000);
+                scene.kernel("k", 1, launch + 7_000, launch + 8_000);
+            }
+        }
+        let trace = scene.trace();
+        let graph = Graph::new(&trace);
+        let causes = Causes::new(&trace, &graph);
+        let mut gaps = causes.gaps_with_pieces(0, None);
+        let (gap, pieces) = gaps.find(|it| it.0.span.len() > 290_000).expect("a gap");
+        let work = pieces.iter().find(|it| it.cause == Cause::Host);
+        let work = work.expect("work of the CPU");
+        (causes.group(gap, work), causes.is_beside_graphs(gap, work))
+    };
+    assert_eq!(group(8), (Group::Host, true));
+    // Where most is launched one by one, ten times what lies between two launches is still on the way to the next.
+    assert_eq!(group(1), (Group::Launch, false));
+}
+
 #[test]
 fn a_thread_that_hands_over_is_followed() {
     // Thread 1 launches and goes quiet; 60 us later thread 2, quiet until then, goes on.
