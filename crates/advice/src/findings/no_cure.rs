@@ -10,7 +10,7 @@ use super::program::Framework;
 use super::{Finding, Occurrence, Rule, Says, Scope, Severity};
 use crate::thresholds;
 use activity::units::{self, bytes, duration, percent, share};
-use activity::{Direction, NameId, Ns, Span, What};
+use activity::{Direction, Ns, Span, What};
 use causes::graph::{CallId, OpId};
 use causes::{Bound, Cause, Gap, Group, Piece, Pieces, Shares};
 use figures::DeviceFigures;
@@ -148,7 +148,7 @@ pub(crate) fn is_of_pauses(it: &Finding) -> bool {
 }
 
 /// So many pauses are more than chance, and more are a habit.
-const PAUSES: RangeInclusive<usize> = 4..=20;
+const PAUSE_COUNT: RangeInclusive<usize> = 4..=20;
 
 /// No operator that launches something takes as long.
 const PAUSE_MIN: Ns = 1_000_000;
@@ -156,43 +156,41 @@ const PAUSE_MIN: Ns = 1_000_000;
 /// Few long pauses of about one length that hold most of some idle time, each in another short operator. None takes that long, so that
 /// the thread most likely did not run.
 fn pauses(scope: &Scope, f: &DeviceFigures, time: Ns) -> Option<Finding> {
-    let (causes, names) = (scope.causes, scope.trace.names());
+    let causes = scope.causes;
+    let short = |piece: &Piece| {
+        let name = scope.trace.names().full(causes.host_name(piece.culprit)?);
+        let is_short = name.starts_with("aten::") || name.starts_with("<built-in ");
+        is_short.then_some((piece.span.len(), name))
+    };
     let mut all = Vec::new();
     for (gap, pieces) in scope.gaps(f) {
-        let host = pieces
-            .iter()
-            .filter(|it| causes.group(gap, it) == Group::Host);
-        all.extend(host.map(|it| (it.span.len(), causes.host_name(it.culprit), gap.span)));
+        let is_own =
+            |it: &&Piece| causes.group(gap, it) == Group::Host && !causes.is_first(gap.next, it);
+        let host = pieces.iter().filter(is_own);
+        let long = host.filter_map(short).filter(|it| it.0 >= PAUSE_MIN);
+        all.extend(long.map(|(length, name)| (length, name, gap.span)));
     }
     all.sort_unstable_by_key(|it| Reverse(it.0));
-    let longest = all.first()?.0;
-    all.truncate(all.partition_point(|it| 4 * it.0 >= 3 * longest));
-    let name = |it: &(Ns, Option<NameId>, Span)| it.1.map(|name| names.full(name));
-    let is_short = |it: &&str| it.starts_with("aten::") || it.starts_with("<built-in ");
-    let short: FxHashSet<&str> = all.iter().filter_map(name).filter(is_short).collect();
+    let (longest, shortest) = (all.first()?.0, all.last()?.0);
+    let names: FxHashSet<&str> = all.iter().map(|it| it.1).collect();
     let sum: Ns = all.iter().map(|it| it.0).sum();
-    let are_apart = PAUSES.contains(&all.len()) && short.len() == all.len();
-    if !are_apart || 2 * sum < time || longest < PAUSE_MIN {
+    let are_apart = PAUSE_COUNT.contains(&names.len()) && names.len() == all.len();
+    if !are_apart || 2 * sum < time || 4 * shortest < 3 * longest {
         return None;
     }
-    let how_long = units::range((all.last()?.0, longest));
-    let why = format!(
-        "{} pauses of {how_long}, each in another short call",
-        all.len()
-    );
+    let how_long = units::range((shortest, longest));
+    let number = all.len();
+    let why = format!("{number} pauses of {how_long}, each in another short call");
     let (idle, part) = (duration(sum), f.part(sum));
     let share = percent(part);
-    let at: Vec<_> = all
-        .iter()
-        .map(|it| Occurrence::Gap(f.index, it.2))
-        .collect();
+    let at = all.iter().map(|it| Occurrence::Gap(f.index, it.2));
     Some(Finding {
         rule: Rule::NoCure,
         severity: Severity::Info,
         title: format!("{why}, keep the GPU idle for {idle} ({share}): the thread most likely did not run"),
         advice: "Look at what takes its core: more threads than cores, or a container's limit (nr_throttled in cpu.stat).".to_owned(),
         says: Some(Says { bound: Bound::Host, part, why }),
-        ..scope.found(f.span_ns, sum, &at)
+        ..scope.found(f.span_ns, sum, &at.collect::<Vec<_>>())
     })
 }
 
