@@ -76,9 +76,8 @@ impl Slept {
             let mut here = 0;
             for piece in pieces.iter().filter(is_its) {
                 here += piece.span.len();
-                let name = causes
-                    .host_name(piece.culprit)
-                    .map(|id| trace.names().full(id));
+                let name = causes.host_name(piece.culprit);
+                let name = name.map(|id| trace.names().full(id));
                 let is_one =
                     |it: &&str| TYPED.contains(it) || NAMES.iter().any(|name| it.contains(name));
                 if let Some(name) = name.filter(is_one) {

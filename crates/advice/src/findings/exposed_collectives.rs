@@ -233,11 +233,8 @@ fn advice(
     let call = Some(graph.call_at((lane, row))).filter(|call| *call != NONE);
     let around = call.and_then(|call| first_use::operator(trace, graph, call));
     // Exchanges between experts are sends and receives, too: what is around the launch says so.
-    let said = [
-        operation.as_deref(),
-        around.map(|it| it.1),
-        Some(trace.names().full(shape.name)),
-    ];
+    let kernel = Some(trace.names().full(shape.name));
+    let said = [operation.as_deref(), around.map(|it| it.1), kernel];
     let said: Vec<&str> = said.into_iter().flatten().collect();
     let said = said.join(" ").to_lowercase();
     let is_it = |it: &(&[&str], _, _)| it.0.iter().any(|word| said.contains(word));

@@ -19,6 +19,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     if f.part(f.compute_ns) < thresholds::COMPUTE_SHARE || f.kernels < 2 {
         return None;
     }
+    let at = [Occurrence::Gap(idle, f.span)];
     let id = scope.trace.devices()[idle].info.id;
     Some(Finding {
         title: format!(
@@ -27,10 +28,6 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             percent(f.part(f.compute_ns)),
         ),
         advice: "Give independent parts of the work to the other GPU.".to_owned(),
-        ..scope.found(
-            f.span_ns,
-            f.compute_ns / 2,
-            &[Occurrence::Gap(idle, f.span)],
-        )
+        ..scope.found(f.span_ns, f.compute_ns / 2, &at)
     })
 }

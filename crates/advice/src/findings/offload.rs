@@ -1,7 +1,7 @@
 //! Work that goes from the GPU to the CPU and back, round after round: an optimizer on the CPU, offloaded weights.
 
 use super::around::Around;
-use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope};
+use super::{Copied, DeviceFigures, Finding, Occurrence, Rule, Says, Scope};
 use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{bytes, duration, percent};
 use activity::{Copy, Direction, Ns, Span};
@@ -124,20 +124,16 @@ impl Copies {
     fn of(scope: &Scope, f: &DeviceFigures) -> Copies {
         let graph = scope.causes.graph();
         let issued = |(lane, row)| graph.op_at(lane, row).map(|op| graph.issued(op));
-        let large = scope
-            .copies(f)
-            .iter()
-            .filter(|it| it.2.bytes > Copy::TINY_BYTES);
+        let is_large = |it: &&Copied| it.2.bytes > Copy::TINY_BYTES;
+        let large = scope.copies(f).iter().filter(is_large);
         let copies = large
             .filter_map(|&(at, span, copy)| Some((copy.direction, issued(at)?, span, copy.bytes)));
         let calls = &graph.calls;
         let is_launch = |call: &usize| calls.kind[*call].is_launch();
+        let launches = (0..calls.len()).filter(is_launch);
         Copies {
             copies: copies.collect(),
-            kernels: (0..calls.len())
-                .filter(is_launch)
-                .map(|it| calls.start[it])
-                .collect(),
+            kernels: launches.map(|it| calls.start[it]).collect(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Two operations of a scenario that touch the same memory, and nothing orders them.
 
 use super::{Finding, Occurrence, Scope, Severity};
+use activity::text::counted;
 use scenario::hazards;
 
 /// Work that the search may take, in about tens of nanoseconds: some tens of milliseconds.
@@ -12,16 +13,12 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let found = hazards::find(variant, &mut budget);
     let first = found.hazards.first()?;
     let buffer = variant.buffers.get(first.buffer)?;
-    let f = scope.devices.first()?;
+    let (f, number) = (scope.devices.first()?, found.hazards.len() as u64);
     Some(Finding {
         severity: Severity::Warning,
         title: format!(
             "race: nothing orders {} that use the buffer `{}`, so results may be wrong",
-            activity::text::counted(
-                found.hazards.len() as u64,
-                "pair of operations",
-                "pairs of operations"
-            ),
+            counted(number, "pair of operations", "pairs of operations"),
             buffer.name,
         ),
         advice:
