@@ -154,12 +154,9 @@ impl GpuPlot {
         };
         let group = Group::ALL.get(usize::from(cause)).map(|it| it.label());
         let group = [group.unwrap_or_default().to_owned()];
-        let mut forms = if is_selected {
-            self.gap.1.iter()
-        } else {
-            group.iter()
-        };
-        let text = match forms.find(|form| pen::width(form) + 2 <= columns.len()) {
+        let forms: &[String] = if is_selected { &self.gap.1 } else { &group };
+        let fits = |form: &&String| pen::width(form) + 2 <= columns.len();
+        let text = match forms.iter().find(fits) {
             Some(text) => format!(" {text} "),
             None if columns.len() >= LETTER => theme.cause(cause).to_string(),
             None => return,

@@ -145,7 +145,7 @@ impl<'a, B: Screen> Loop<'a, B> {
                 self.watch.as_ref().map(|it| it.due),
             ];
             let wake = wake.into_iter().flatten().min();
-            let (seen, traces, jobs) = (self.machines(), self.traces(), self.jobs());
+            let ((seen, traces), jobs) = (self.picked(), self.jobs());
             let none = never();
             let messages = self.feed.as_ref().map_or(&none, Feed::receiver).clone();
             let timeout = wake.map_or(never(), crossbeam_channel::at);
@@ -196,18 +196,15 @@ impl<'a, B: Screen> Loop<'a, B> {
         })
     }
 
-    /// What runs on this machine, which is taken while the picker is on screen.
-    fn machines(&self) -> Receiver<Machine> {
-        let watch = self.session.machine.as_ref();
-        let watch = watch.filter(|_| self.app.is_picking());
-        watch.map_or(never(), |it| it.machines.clone())
-    }
-
-    /// The traces of this folder, which are taken while the picker is on screen.
-    fn traces(&self) -> Receiver<Vec<Entry>> {
-        let watch = self.session.board.as_ref();
-        let watch = watch.filter(|_| self.app.is_picking());
-        watch.map_or(never(), |it| it.entries.clone())
+    /// What runs on this machine, and the traces of this folder, which are taken while the picker is on screen.
+    fn picked(&self) -> (Receiver<Machine>, Receiver<Vec<Entry>>) {
+        let of = self.app.is_picking().then_some(&self.session);
+        let machine = of.and_then(|it| it.machine.as_ref());
+        let board = of.and_then(|it| it.board.as_ref());
+        (
+            machine.map_or(never(), |it| it.machines.clone()),
+            board.map_or(never(), |it| it.entries.clone()),
+        )
     }
 
     /// How the jobs stand that are shown: as long as they are, they are looked at.

@@ -95,17 +95,12 @@ impl IdleMap {
     /// The idle time within `window`, cells in proportion.
     pub fn idle_within(&self, device: usize, window: Span) -> Shares {
         let window = window.intersect(self.stretch);
-        let Some(sums) = self.sums.get(device).filter(|s| !s.is_empty()) else {
+        let sums = self.sums.get(device).filter(|it| !it.is_empty());
+        let Some(sums) = sums.filter(|_| !window.is_empty()) else {
             return Shares::default();
         };
-        if window.is_empty() {
-            return Shares::default();
-        }
-        let (mut within, until) = (self.until(sums, window.end), self.until(sums, window.start));
-        for (within, until) in within.iter_mut().zip(until) {
-            *within -= until;
-        }
-        within
+        let [before, until] = [window.start, window.end].map(|at| self.until(sums, at));
+        std::array::from_fn(|i| until[i] - before[i])
     }
 
     /// The idle time before `time`, which lies in the stretch, of sums up to each cell.
@@ -115,12 +110,10 @@ impl IdleMap {
         let cell = cell - usize::from(cell > 0 && self.edge(cell) > time);
         let of_cell = Span::new(self.edge(cell), self.edge(cell + 1));
         let part = (time - of_cell.start) as f64 / of_cell.len().max(1) as f64;
-        let mut until = sums[cell];
-        for (i, until) in until.iter_mut().enumerate() {
+        std::array::from_fn(|i| {
             let in_cell = sums[cell + 1][i] - sums[cell][i];
-            *until += (in_cell as f64 * part.clamp(0.0, 1.0)).round() as Ns;
-        }
-        until
+            sums[cell][i] + (in_cell as f64 * part.clamp(0.0, 1.0)).round() as Ns
+        })
     }
 }
 
@@ -129,13 +122,9 @@ fn sums(cells: Vec<Shares>) -> Vec<Shares> {
     if cells.is_empty() {
         return Vec::new();
     }
-    let mut sum = Shares::default();
-    let mut sums = vec![sum];
-    for cell in cells {
-        for (sum, ns) in sum.iter_mut().zip(cell) {
-            *sum += ns;
-        }
-        sums.push(sum);
+    let mut sums = vec![Shares::default()];
+    for (at, cell) in cells.into_iter().enumerate() {
+        sums.push(std::array::from_fn(|i| sums[at][i] + cell[i]));
     }
     sums
 }

@@ -54,13 +54,8 @@ impl StepList {
             (_, Bound::Peer) => main.slow.iter().map(|it| it.step).collect(),
             _ => Vec::new(),
         };
-        let all = steps
-            .spans
-            .iter()
-            .copied()
-            .reduce(Span::hull)
-            .unwrap_or_default();
-        let idle = IdleMap::of(facts, all, &facts.stop).unwrap_or_default();
+        let all = steps.spans.iter().copied().reduce(Span::hull);
+        let idle = IdleMap::of(facts, all.unwrap_or_default(), &facts.stop).unwrap_or_default();
         let uses = |device: &usize| {
             let mut streams = trace.streams_of(*device);
             streams.any(|(_, lane)| lane.key().process == steps.process)
@@ -76,17 +71,14 @@ impl StepList {
                 in_regular = add(in_regular, shares);
                 regular += span.len();
             }
-            let most = Group::most(shares, span.len() / 10);
+            let most = Group::most(shares, span.len() / 10).into_iter().next();
             let busy = |it: &usize| trace.devices()[*it].usage.time(Measure::Busy, span);
             let busy: Ns = devices.iter().map(busy).sum();
             // Of more operations than are looked at nobody knows why.
             let is_idle = 10 * busy < 9 * span.len() * devices.len() as Ns;
             ListedStep {
                 span,
-                idle: most
-                    .first()
-                    .map(|it| it.0)
-                    .or(is_idle.then_some(Group::Unknown)),
+                idle: most.map(|it| it.0).or(is_idle.then_some(Group::Unknown)),
                 is_odd,
                 what,
             }
@@ -139,15 +131,11 @@ fn told(steps: &Steps, why: &[Option<String>], at: usize) -> (bool, String) {
     let mut kinds = steps.kinds.iter().zip(why);
     let Some((kind, why)) = kinds.find(|it| it.0.steps.binary_search(&at).is_ok()) else {
         let is_early = at < steps.steady.start;
-        return (
-            false,
-            if is_early {
-                "warm-up"
-            } else {
-                "its end was not seen"
-            }
-            .to_owned(),
-        );
+        let what = match is_early {
+            true => "warm-up",
+            false => "its end was not seen",
+        };
+        return (false, what.to_owned());
     };
     let is_odd = kind.odd.binary_search(&at).is_ok();
     let over = steps.spans[at].len() - kind.median_ns;
@@ -161,14 +149,10 @@ fn told(steps: &Steps, why: &[Option<String>], at: usize) -> (bool, String) {
         _ if over < 0 => format!("-{}", duration(-over)),
         _ => format!("+{}", duration(over)),
     };
-    let name = [kind.name.as_str(), &told];
-    (
-        is_odd,
-        name.into_iter()
-            .filter(|it| !it.is_empty())
-            .collect::<Vec<_>>()
-            .join(" · "),
-    )
+    match kind.name.as_str() {
+        "" => (is_odd, told),
+        name => (is_odd, format!("{name} · {told}")),
+    }
 }
 
 impl State {

@@ -298,11 +298,8 @@ pub fn by_device<'s>(trace: &Trace, steps: &'s [Steps]) -> FxHashMap<usize, &'s 
 /// before its first operation belongs to it, too. Where that was launched before the recording, others may have run ahead of it
 /// that left no record.
 pub fn begins(trace: &Trace, device: usize) -> Option<Ns> {
-    let lanes = || {
-        trace
-            .streams_of(device)
-            .filter(|it| !it.1.kept().is_empty())
-    };
+    let streams = || trace.streams_of(device);
+    let lanes = || streams().filter(|it| !it.1.kept().is_empty());
     let (_, first) = lanes().min_by_key(|(_, it)| it.span(it.kept().start).start)?;
     let is_called = |it: &Lane, row| trace.call(it.key().process, it.correlation(row)).is_some();
     let is_behind = || {
