@@ -8,7 +8,7 @@ use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first
 use activity::units::{duration, percent, share};
 use activity::{Frame, NameId, Ns};
 use causes::graph::OpId;
-use causes::stacks::StackCounts;
+use causes::stacks::{LineShare, StackCounts};
 use causes::{Bound, Group, Piece, first_use, needs};
 use figures::lines;
 use trace::describe::host_name;
@@ -49,6 +49,11 @@ const RANDOM: Cure = (
     "Random numbers are made on the CPU, and copied: the GPU makes them far faster.",
     "drawing numbers on the GPU",
     "random",
+);
+const NATIVE: Cure = (
+    "Make that function faster, or let it work beside the GPU, in another thread.",
+    "cutting CPU work",
+    "",
 );
 const OTHER: Cure = (
     "Look at what the CPU does there: do less of it, do it earlier, or in another thread.",
@@ -101,6 +106,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         (true, _) => TRACED,
         (_, Some(it)) if is_worker(scope, it) => WORKERS,
         (_, Some(it)) if is_most && is_random(scope, it) => RANDOM,
+        _ if line.as_ref().is_some_and(LineShare::is_native) => NATIVE,
         _ if loads => LOADS,
         _ if is_managed => MANAGED,
         _ if on_fetched => FETCHED,

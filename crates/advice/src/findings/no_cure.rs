@@ -7,11 +7,13 @@ use rustc_hash::FxHashSet;
 
 use super::around;
 use super::program::Framework;
+use super::words::seen_at;
 use super::{Finding, Occurrence, Rule, Says, Scope, Severity};
 use crate::thresholds;
 use activity::units::{self, bytes, duration, percent, share};
 use activity::{Direction, Ns, Span, What};
 use causes::graph::{CallId, OpId};
+use causes::stacks::{LineShare, StackCounts};
 use causes::{Bound, Cause, Gap, Group, Piece, Pieces, Shares};
 use figures::DeviceFigures;
 
@@ -44,7 +46,7 @@ fn tells(rule: Rule, group: Group) -> bool {
 fn advice(group: Group) -> &'static str {
     match group {
         Group::Host => {
-            "See what the CPU works on: sample Python lines (--python), or mark the code with NVTX ranges."
+            "See what the CPU works on: sample its stacks (--python, nsys profile --sample), or mark the code with NVTX ranges."
         }
         Group::SetUp => {
             "Allocate before the work, or from a pool that keeps memory (cudaMallocAsync, a caching allocator)."
@@ -122,7 +124,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
             duration(time),
             percent(f.part(time)),
             match batch {
-                None if group != Group::SetUp => ": cuptop knows no cure",
+                None if group != Group::SetUp => NO_CURE,
                 _ => "",
             },
         ),
@@ -223,6 +225,33 @@ fn largest(
         || group == Group::Host && cases::LARGE_SHARE.is_reached_by(f.part(time));
     let is_worth = !is_told && !is_few && is_long && time >= thresholds::WORTH_NS;
     is_worth.then_some((group, time))
+}
+
+/// The function that the CPU was seen in for most idle time, of a program without Python.
+fn native(scope: &Scope, f: &DeviceFigures) -> Option<LineShare> {
+    let mut seen = StackCounts::default();
+    for (gap, pieces) in scope.gaps(f) {
+        let host = |it: &&Piece| scope.causes.group(gap, it) == Group::Host;
+        let host = pieces.iter().filter(host);
+        host.for_each(|it| scope.causes.add_samples(gap.next, it.span, &mut seen));
+    }
+    seen.telling(scope.trace).filter(LineShare::is_native)
+}
+
+const NO_CURE: &str = ": cuptop knows no cure";
+
+/// The same, where it is of the CPU's work, with the native function that the CPU was seen in.
+pub(super) fn named(scope: &Scope, f: &DeviceFigures, found: Finding) -> Finding {
+    let is_host = found.title.starts_with(Group::Host.label());
+    let Some(line) = native(scope, f).filter(|_| is_host) else {
+        return found;
+    };
+    Finding {
+        title: found.title.replace(NO_CURE, "") + &seen_at(Some(&line)),
+        advice: "Make that function faster, or let it work beside the GPU, in another thread."
+            .to_owned(),
+        ..found
+    }
 }
 
 /// The waits of the CPU that hold most of some idle time, where they are many. They do not say why it did

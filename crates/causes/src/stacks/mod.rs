@@ -164,11 +164,13 @@ impl StackCounts {
         let is_inner = |it: &str| it.rsplit(' ').next().is_none_or(is_wrapper);
         let is_told = |it: &str| !it.is_empty() && !is_inner(it);
         let call = call.filter(|it| is_told(&it.0) && 2 * it.1 > samples);
-        let deepest = tree::deepest(trace, &self.stacks, (&file, line));
+        // Of native functions the program's own innermost one is told, and not the library's that it calls.
+        let below = || tree::deepest(trace, &self.stacks, (&file, line));
+        let deepest = (line > 0).then(below).flatten();
         (!file.is_empty()).then(|| LineShare {
             deep: deepest.as_ref().map_or(samples, |it| it.1),
             deepest: deepest.map(|it| it.0),
-            place: printable(&format!("{}:{line}", short_file(&file))),
+            place: place(&file, line),
             file,
             line,
             function: printable(&function),
@@ -194,18 +196,23 @@ impl StackCounts {
             }
         }
         let (line, samples) = by.into_iter().max_by_key(|it| it.1)?;
-        let place = || printable(&format!("{}:{line}", short_file(&first.file)));
+        let place = || place(&first.file, line);
         (3 * samples >= first.samples).then(place)
     }
 
     /// The innermost line of the program that calls what most samples are in, where that is spread over many lines.
     fn around(&self, trace: &Trace) -> Option<LineShare> {
-        let mut by: BTreeMap<(&str, u32), (u64, &Frame, &Frame)> = BTreeMap::new();
+        let mut by: BTreeMap<(&str, u32, &str), (u64, &Frame, &Frame)> = BTreeMap::new();
         for (&stack, &samples) in &self.stacks {
             let frames: Vec<&Frame> = trace.stacks().frames(stack).collect();
-            let mut met: Vec<(&str, u32)> = Vec::new();
+            let mut met: Vec<(&str, u32, &str)> = Vec::new();
             for two in frames.windows(2).filter(|two| is_own(&two[1].file)) {
-                let key = (two[1].file.as_str(), two[1].line);
+                let function = if two[1].line == 0 {
+                    &two[1].function
+                } else {
+                    ""
+                };
+                let key = (two[1].file.as_str(), two[1].line, function);
                 if !met.contains(&key) {
                     met.push(key);
                     by.entry(key).or_insert((0, two[1], two[0])).0 += samples;
@@ -217,7 +224,7 @@ impl StackCounts {
         let (samples, own, call) = *by.values().filter(is_most).min_by_key(|it| it.0)?;
         let called = format!("{} {}", short_file(&call.file), call.function);
         Some(LineShare {
-            place: printable(&format!("{}:{}", short_file(&own.file), own.line)),
+            place: place(&own.file, own.line),
             file: own.file.clone(),
             line: own.line,
             function: printable(&own.function),
@@ -236,6 +243,11 @@ impl LineShare {
         self.samples >= LEAST && self.samples as f64 >= MOST * self.of as f64
     }
 
+    /// Whether it is a function of a program without Python, of which no line is known.
+    pub fn is_native(&self) -> bool {
+        self.line == 0 && !self.file.ends_with(".py") && !self.file.starts_with('<')
+    }
+
     /// Who is to blame: "DataLoader at train.py:19", "load at train.py:19", "train.py:19". Of what is called below the line the
     /// deepest that is no wrapper is told, else the function that the line is in.
     pub fn culprit(&self) -> String {
@@ -246,6 +258,7 @@ impl LineShare {
             false => deepest.unwrap_or(&self.function),
         };
         match tree::is_inner(of) {
+            _ if self.is_native() => format!("{of} in {}", self.place),
             true => self.place.clone(),
             false => format!("{of} at {}", self.place),
         }
@@ -275,6 +288,14 @@ impl LineShare {
         let all = counted(self.of, "stack sample", "stack samples");
         format!("{} of {all}{of} saw the CPU {at} {culprit}", count(samples))
     }
+}
+
+/// "train.py:19"; of a native function the program that it is in.
+fn place(file: &str, line: u32) -> String {
+    printable(&match line {
+        0 => short_file(file).to_owned(),
+        line => format!("{}:{line}", short_file(file)),
+    })
 }
 
 /// The thread whose lines tell what this one does: itself where it was seen in Python, else the main one. (PyTorch's

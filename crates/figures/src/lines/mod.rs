@@ -61,6 +61,7 @@ impl Line {
     fn new(key: Key, shares: [f64; 3], idle_ns: Ns, count: &Count) -> Line {
         let place = match key.file.as_str() {
             "" => "no line of the program's own".to_owned(),
+            file if key.line == 0 => format!("{} in {}", key.function, short_file(file)),
             file => format!("{}:{}", short_file(file), key.line),
         };
         let [share, low, high] = shares.map(|share| (share * 10_000.0).round() / 10_000.0);

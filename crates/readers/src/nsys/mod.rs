@@ -7,6 +7,7 @@
 
 mod kinds;
 mod rows;
+mod samples;
 mod schema;
 mod tables;
 mod targets;
@@ -14,9 +15,9 @@ mod targets;
 use std::path::Path;
 
 use crate::gather::{Meter, Stop, believable, kept, notice};
-use activity::feed::{Failure, FailureKind, Gone, Outcome, Outlet};
+use activity::feed::{Failure, FailureKind, Gone, Message, Outcome, Outlet};
 use activity::text::printable;
-use activity::{Ns, units};
+use activity::{Batch, Ns, units};
 use rows::RowReader;
 use tables::{Tables, int};
 
@@ -50,6 +51,8 @@ fn pass_on(path: &Path, next: &mut u32, outlet: &Outlet) -> rusqlite::Result<Out
             end = Err(Stop::Broken(error));
         }
     }
+    // Without them the records are as good.
+    let sampled = samples::read(&tables, &reader).unwrap_or_default();
     let (records, first) = (reader.gather.total, *next);
     *next += reader.gather.processes();
     if matches!(end, Err(Stop::Gone))
@@ -57,6 +60,18 @@ fn pass_on(path: &Path, next: &mut u32, outlet: &Outlet) -> rusqlite::Result<Out
         || reader.gather.send(outlet, first, shift).is_err()
     {
         return Ok(Outcome::Stopped);
+    }
+    for (process, mut samples) in sampled {
+        let looks = samples.looks.iter_mut();
+        looks.for_each(|it| it.time = it.time.saturating_add(shift));
+        let batch = Batch {
+            process: first + process,
+            samples: Some(samples),
+            ..Batch::default()
+        };
+        if outlet.send(Message::Batch(batch)).is_err() {
+            return Ok(Outcome::Stopped);
+        }
     }
     Ok(match end {
         Ok(()) if !outlet.stop.is_stopped() => Outcome::Complete,

@@ -1,0 +1,238 @@
+//! What threads were at when Nsight Systems sampled their processors: stacks of native functions.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::rows::RowReader;
+use super::tables::{Tables, int, small};
+use activity::{Frame, Ns, SampleDef, SampledThread, Samples, StackId, StackSample};
+
+/// Frames that are read: more say nothing else of where a program spends its time.
+const FRAMES_MAX: usize = 4 << 20;
+
+/// A thread that no sample met for so many periods is off its processor.
+const GONE: Ns = 4;
+
+/// A program's threads are sampled this often at least.
+const PERIOD_MAX: Ns = 100_000_000;
+
+/// A frame: how deep it lies, its symbol and its module.
+type Level = (u32, i64, i64);
+
+/// The samples of the threads that call CUDA, by process. Python's own functions say nothing of a program in Python, whose
+/// samples are left out.
+pub(super) fn read(tables: &Tables, rows: &RowReader<'_>) -> rusqlite::Result<Vec<(u32, Samples)>> {
+    let threads: FxHashMap<i64, u32> = rows.threads.iter().map(|it| (it.1, it.0)).collect();
+    let mut events: FxHashMap<i64, (Ns, i64, Vec<Level>)> = FxHashMap::default();
+    tables.each("COMPOSITE_EVENTS", &["id", "start", "globalTid"], |row| {
+        if let (Some(id), Some(at), Some(thread)) = (int(row, 0), int(row, 1), int(row, 2))
+            && threads.contains_key(&thread)
+            && events.len() < FRAMES_MAX
+        {
+            events.insert(id, (at, thread, Vec::new()));
+        }
+    })?;
+    let columns = [
+        "id",
+        "stackDepth",
+        "symbol",
+        "module",
+        "kernelMode",
+        "unresolved",
+    ];
+    let mut count = 0;
+    tables.each("SAMPLING_CALLCHAINS", &columns, |row| {
+        let is_function = small(row, 4) == 0 && small(row, 5) == 0 && count < FRAMES_MAX;
+        let event = int(row, 0).and_then(|id| events.get_mut(&id));
+        if let (Some(of), Some(symbol)) = (event.filter(|_| is_function), int(row, 2)) {
+            of.2.push((small(row, 1), symbol, int(row, 3).unwrap_or(0)));
+            count += 1;
+        }
+    })?;
+    let mut events: Vec<_> = events.into_values().collect();
+    events.sort_unstable_by_key(|it| (it.0, it.1));
+    let mut known = Known::default();
+    let mut by_process: FxHashMap<u32, Looks> = FxHashMap::default();
+    for (at, thread, mut levels) in events {
+        levels.sort_unstable_by_key(|it| std::cmp::Reverse(it.0));
+        let looks = by_process.entry(threads[&thread]).or_default();
+        looks.add(
+            at,
+            (thread & 0xff_ffff) as u32,
+            known.frames(tables, &levels)?,
+        );
+    }
+    let all = by_process.into_iter();
+    let all = all.filter(|it| !it.1.is_python && !it.1.samples.defs.is_empty());
+    Ok(all
+        .map(|(process, looks)| (process, looks.finish()))
+        .collect())
+}
+
+/// Frames by symbol and module; `None` for what names no function.
+#[derive(Default)]
+struct Known(FxHashMap<(i64, i64), Option<Frame>>);
+
+impl Known {
+    fn frames(&mut self, tables: &Tables, levels: &[Level]) -> rusqlite::Result<Vec<Frame>> {
+        let mut frames = Vec::new();
+        for &(_, symbol, module) in levels {
+            if !self.0.contains_key(&(symbol, module)) {
+                let [function, file] = [tables.string(symbol)?, tables.string(module)?];
+                let frame = frame(&function.unwrap_or_default(), &file.unwrap_or_default());
+                self.0.insert((symbol, module), frame);
+            }
+            frames.extend(self.0[&(symbol, module)].clone());
+        }
+        Ok(frames)
+    }
+}
+
+/// A function by its name alone. A library's file, and that of C++'s own functions, stands between angles, as it is not the program's.
+fn frame(symbol: &str, module: &str) -> Option<Frame> {
+    let name = symbol.split(['(', '<']).next().unwrap_or_default();
+    let name = name.rsplit(' ').next().filter(|it| !it.is_empty());
+    let function = name.unwrap_or(symbol).to_owned();
+    let file = module.rsplit('/').next().unwrap_or(module);
+    let is_own = !file.contains(".so") && !function.starts_with("std::");
+    let file = if is_own {
+        file.to_owned()
+    } else {
+        format!("<{file}>")
+    };
+    let is_one = !function.starts_with("0x") && !function.starts_with('[') && !function.is_empty();
+    is_one.then_some(Frame {
+        file,
+        function,
+        line: 0,
+    })
+}
+
+/// The looks at a process.
+#[derive(Default)]
+struct Looks {
+    samples: Samples,
+    frames: FxHashMap<Frame, u32>,
+    stacks: FxHashMap<(StackId, u32), StackId>,
+    /// When each thread was met last.
+    met: FxHashMap<u32, Ns>,
+    distances: Vec<Ns>,
+    is_python: bool,
+}
+
+impl Looks {
+    /// Takes in what a thread was at, the outermost function first.
+    fn add(&mut self, time: Ns, thread: u32, frames: Vec<Frame>) {
+        let mut stack = 0;
+        for frame in frames {
+            self.is_python |= frame.file.contains("python");
+            let next = self.frames.len() as u32 + 1;
+            let id = *self.frames.entry(frame.clone()).or_insert(next);
+            if id == next {
+                self.samples.defs.push(SampleDef::Frame { id, frame });
+            }
+            let (caller, frame, next) = (stack, id, self.stacks.len() as u32 + 1);
+            stack = *self.stacks.entry((caller, frame)).or_insert(next);
+            if stack == next {
+                let id = next;
+                self.samples
+                    .defs
+                    .push(SampleDef::Stack { id, caller, frame });
+            }
+        }
+        let before = self.met.insert(thread, time);
+        let distance = before.map(|before| time - before);
+        self.distances
+            .extend(distance.filter(|it| (1..PERIOD_MAX).contains(it)));
+        let seen = SampledThread {
+            thread,
+            stack,
+            is_running: true,
+        };
+        match self.samples.looks.last_mut() {
+            Some(last) if last.time == time => last.changed.push(seen),
+            _ => self.samples.looks.push(StackSample {
+                time,
+                changed: vec![seen],
+            }),
+        }
+    }
+
+    /// With the period that samples have at the median, and threads that are gone where none met them for long.
+    fn finish(mut self) -> Samples {
+        self.distances.sort_unstable();
+        let period = self.distances.get(self.distances.len() / 2).copied();
+        let period = period.unwrap_or(PERIOD_MAX);
+        self.met.clear();
+        for look in &mut self.samples.looks {
+            let seen: FxHashSet<u32> = look.changed.iter().map(|it| it.thread).collect();
+            let gone = |it: &(&u32, &Ns)| !seen.contains(it.0) && look.time - it.1 > GONE * period;
+            let gone: Vec<u32> = self.met.iter().filter(gone).map(|it| *it.0).collect();
+            for thread in gone {
+                self.met.remove(&thread);
+                look.changed.push(SampledThread {
+                    thread,
+                    stack: 0,
+                    is_running: false,
+                });
+            }
+            self.met.extend(seen.into_iter().map(|it| (it, look.time)));
+        }
+        self.samples.sampling.hz = (1_000_000_000 / period) as u32;
+        self.samples.sampling.looks = self.samples.looks.len() as u64;
+        self.samples
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_of_native_functions_are_read_and_pythons_are_not() {
+        let read_of = |program: &str| {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("a.sqlite");
+            let sql = format!(
+                "CREATE TABLE StringIds (id INTEGER, value TEXT);
+                 INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel'), (2, 'main'), (3, 'void fill<int>(int*)'), (4, 'log'),
+                     (5, '{program}'), (6, '/usr/lib/libm.so.6'), (7, '0x7f00');
+                 CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER,
+                     nameId INTEGER);
+                 INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (9000000, 9001000, 16777223, 1, 1);
+                 CREATE TABLE COMPOSITE_EVENTS (id INTEGER, start INTEGER, globalTid INTEGER);
+                 INSERT INTO COMPOSITE_EVENTS VALUES (1, 1000000, 16777223), (2, 2000000, 16777223), (3, 2500000, 16777299);
+                 CREATE TABLE SAMPLING_CALLCHAINS (id INTEGER, symbol INTEGER, module INTEGER, unresolved INTEGER, stackDepth INTEGER);
+                 INSERT INTO SAMPLING_CALLCHAINS VALUES (1, 4, 6, NULL, 0), (1, 3, 5, NULL, 1), (1, 7, 5, 1, 2), (1, 2, 5, NULL, 3),
+                     (2, 3, 5, NULL, 0), (2, 2, 5, NULL, 1), (3, 2, 5, NULL, 0);"
+            );
+            rusqlite::Connection::open(&path)
+                .and_then(|it| it.execute_batch(&sql))
+                .expect("a file");
+            let tables = Tables::open(&path).expect("an export");
+            let mut rows = RowReader::new(&tables).expect("rows");
+            rows.threads.insert((0, 16_777_223));
+            read(&tables, &rows).expect("samples")
+        };
+        let all = read_of("/home/a/solver");
+        let [(0, samples)] = &all[..] else {
+            panic!("{all:?}");
+        };
+        let frames = samples.defs.iter().filter_map(|it| match it {
+            SampleDef::Frame { frame, .. } => Some((&frame.file[..], &frame.function[..])),
+            _ => None,
+        });
+        let told = [
+            ("solver", "main"),
+            ("solver", "fill"),
+            ("<libm.so.6>", "log"),
+        ];
+        assert_eq!(frames.collect::<Vec<_>>(), told);
+        let stacks = samples
+            .looks
+            .iter()
+            .map(|it| (it.time, it.changed[0].stack));
+        assert_eq!(stacks.collect::<Vec<_>>(), [(1_000_000, 3), (2_000_000, 2)]);
+        assert_eq!((samples.sampling.hz, samples.sampling.looks), (1_000, 2));
+        assert_eq!(read_of("/usr/bin/python3.10"), []);
+    }
+}
