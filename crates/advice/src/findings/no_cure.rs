@@ -46,7 +46,7 @@ fn tells(rule: Rule, group: Group) -> bool {
 fn advice(group: Group) -> &'static str {
     match group {
         Group::Host => {
-            "See what the CPU works on: sample its stacks (--python, nsys profile --sample), or mark the code with NVTX ranges."
+            "See what the CPU works on: sample its stacks (in Python with --python), or mark the code with NVTX ranges."
         }
         Group::SetUp => {
             "Allocate before the work, or from a pool that keeps memory (cudaMallocAsync, a caching allocator)."
