@@ -11,19 +11,20 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use object::elf::{FileHeader64, PT_LOAD, SHT_DYNSYM, STT_FUNC, STT_GNU_IFUNC, SectionHeader64};
+use object::elf::{
+    FileHeader64, PT_LOAD, SHT_DYNSYM, STT_FUNC, STT_GNU_IFUNC, SectionHeader64, Sym64,
+};
 use object::read::elf::{FileHeader as _, SectionHeader as _};
-use object::{LittleEndian, ReadCache, ReadRef};
+use object::{LittleEndian, ReadCache, SectionIndex};
 
+use crate::python::bounded::{has_bounded_tables, is_bounded};
 use crate::rights::told;
 use activity::door;
 
 /// Libraries whose functions are looked for: their files begin so.
 const KNOWN: [&str; 4] = ["libcuda.so", "libcudart", "libnccl", "libtorch"];
-/// More than the greatest library's table of functions, in bytes.
-const LARGEST: u64 = 256 << 20;
-/// Sections, and parts that are loaded, which a file may have.
-const PARTS_MAX: u32 = 1 << 16;
+/// Functions of all libraries that are kept.
+const FUNCTIONS_MAX: usize = 1 << 23;
 /// How far up a stack is looked.
 pub(super) const DEEPEST: usize = 64 * 1024;
 /// Bytes before a return address that hold its call.
@@ -51,11 +52,13 @@ impl Symbols {
         has_bounded_tables(head, &cache)?;
         let sections = head.sections(LittleEndian, &cache).ok()?;
         let is_table = |it: &&SectionHeader64<_>| it.sh_type.get(LittleEndian) == SHT_DYNSYM;
-        sections.iter().find(is_table).filter(is_bounded)?;
-        let table = sections.symbols(LittleEndian, &cache, SHT_DYNSYM).ok()?;
-        let names = sections.section(table.string_section()).ok()?;
+        // By hand: who asks for a file's symbols gets what belongs to them, too, of any size.
+        let table = sections.iter().find(is_table).filter(is_bounded)?;
+        let all: &[Sym64<LittleEndian>] = table.data_as_array(LittleEndian, &cache).ok()?;
+        let names = SectionIndex(table.sh_link.get(LittleEndian) as usize);
+        let names = sections.section(names).ok()?;
         let names = names.sh_offset.get(LittleEndian);
-        let functions = table.iter().filter_map(|it| {
+        let functions = all.iter().filter_map(|it| {
             let [start, length] = [it.st_value, it.st_size].map(|it| it.get(LittleEndian));
             let is_function = matches!(it.st_type(), STT_FUNC | STT_GNU_IFUNC);
             let end = start.saturating_add(length);
@@ -242,7 +245,9 @@ impl Libraries {
         let file = door::open(Path::new(path)).ok()?;
         let meta = file.metadata().ok()?;
         let mut known = self.0.lock().ok()?;
-        let read = || Symbols::read(file).map(Arc::new);
+        let kept: usize = known.values().flatten().map(|it| it.functions.len()).sum();
+        let read = || Symbols::read(file).filter(|it| kept + it.functions.len() <= FUNCTIONS_MAX);
+        let read = || read().map(Arc::new);
         known
             .entry((meta.dev(), meta.ino()))
             .or_insert_with(read)
@@ -263,24 +268,16 @@ pub(super) fn nccl_version(pid: u32) -> Option<[u32; 3]> {
     let head = FileHeader64::parse(&cache).ok()?;
     has_bounded_tables(head, &cache)?;
     let sections = head.sections(LittleEndian, &cache).ok()?;
-    let found = sections.section_by_name(LittleEndian, b".rodata");
-    let constants = found.map(|it| it.1).filter(is_bounded)?;
+    let names = head.section_strings_index(LittleEndian, &cache).ok()?;
+    let names = sections.section(names).ok()?.sh_offset.get(LittleEndian);
+    // A name may be as long as the file: of each as much is read as tells.
+    let is_it = |it: &&SectionHeader64<_>| {
+        let (mut name, at) = ([0; 8], u64::from(it.sh_name.get(LittleEndian)));
+        let read = file.read_exact_at(&mut name, names.saturating_add(at));
+        read.is_ok() && name == *b".rodata\0"
+    };
+    let constants = sections.iter().find(is_it).filter(is_bounded)?;
     version(constants.data(LittleEndian, &cache).ok()?)
-}
-
-/// Nothing of a file that claims more parts than a library has: all of them are read at once.
-fn has_bounded_tables<'d, R: ReadRef<'d>>(
-    head: &FileHeader64<LittleEndian>,
-    file: R,
-) -> Option<()> {
-    let sections = head.shnum(LittleEndian, file).ok()?;
-    let programs = head.phnum(LittleEndian, file).ok()?;
-    (sections.max(programs) <= PARTS_MAX).then_some(())
-}
-
-/// Whether a section has no more than may be read.
-fn is_bounded(section: &&SectionHeader64<LittleEndian>) -> bool {
-    section.sh_size.get(LittleEndian) <= LARGEST
 }
 
 fn version(text: &[u8]) -> Option<[u32; 3]> {
@@ -331,6 +328,21 @@ mod tests {
         assert_eq!(version(b"NCCL version 2.28"), None);
     }
 
+    /// A library whose last section claims to belong to its symbols (`SHT_SYMTAB_SHNDX`), and to have 1 TiB.
+    fn with_claim(library: &[u8]) -> Vec<u8> {
+        let mut bytes = library.to_vec();
+        let head = FileHeader64::<LittleEndian>::parse(library).expect("a library");
+        let sections = head.sections(LittleEndian, library).expect("sections");
+        let is_table = |it: &SectionHeader64<_>| it.sh_type.get(LittleEndian) == SHT_DYNSYM;
+        let table = sections.iter().position(is_table).expect("a table");
+        let last = head.shstrndx(LittleEndian, library).expect("a number") as usize - 1;
+        let at = head.e_shoff.get(LittleEndian) as usize + 64 * last;
+        bytes[at + 4..at + 8].copy_from_slice(&18_u32.to_le_bytes());
+        bytes[at + 32..at + 40].copy_from_slice(&(1_u64 << 40).to_le_bytes());
+        bytes[at + 40..at + 44].copy_from_slice(&(table as u32).to_le_bytes());
+        bytes
+    }
+
     #[test]
     fn functions_of_the_c_library_are_found_by_address_and_nonsense_by_none() {
         let maps = std::fs::read_to_string("/proc/self/maps").expect("its own");
@@ -366,6 +378,10 @@ mod tests {
         endless[60..62].fill(0);
         endless[1024..1088].fill(0);
         endless[1056..1064].copy_from_slice(&(1_u64 << 31).to_le_bytes());
+        let claims = with_claim(&std::fs::read(path).expect("readable"));
+        std::fs::write(folder.path().join("claims"), claims).expect("written");
+        let claims = File::open(folder.path().join("claims")).expect("readable");
+        assert!(Symbols::read(claims).is_some_and(|it| it.functions == symbols.functions));
         for (name, bytes) in [
             ("a", &head[..]),
             ("b", &head[..63]),

@@ -4,6 +4,8 @@
 //! that it is asked of ([`gate`]), so that is done where it tells something, and never by itself. What comes back is from outside:
 //! it is bounded in length and time, and nothing of it is believed that `/proc` says otherwise.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
@@ -11,7 +13,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Receiver;
-use serde_json::Value;
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::members::{self, Member};
 use super::{Job, Life, State, is_on, native, sockets};
@@ -26,8 +29,10 @@ const LONGEST: u64 = 16 << 20;
 const PATIENCE: Duration = Duration::from_secs(12);
 /// So long is waited for a part of it.
 const PART: Duration = Duration::from_millis(100);
-/// Ranks of an answer that are looked at.
+/// Ranks of a communicator that are looked at, those behind that are told, and characters of a name: a host's has 253.
 const MOST: usize = 100_000;
+const LAGS: usize = 1_000;
+const NAME: usize = 253;
 
 /// Kinds of collectives of an answer that are looked at: there are five.
 const COLLECTIVES: usize = 16;
@@ -248,66 +253,82 @@ fn exchange(
     }
 }
 
+/// A name as far as it is looked at.
+fn short(name: &str) -> String {
+    name.chars().take(NAME).collect()
+}
+
+/// Entries of its lists are cut out first, and read one after another: all at once would take a hundred times their text.
+#[derive(Deserialize)]
+struct Whole<'a> {
+    #[serde(borrow)]
+    communicators: Vec<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Communicator<'a> {
+    #[serde(borrow)]
+    ranks: Vec<&'a RawValue>,
+    #[serde(borrow)]
+    missing_ranks: Vec<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Rank<'a> {
+    rank: u32,
+    #[serde(borrow, default)]
+    host: Cow<'a, str>,
+    #[serde(default)]
+    pid: u32,
+    #[serde(default)]
+    collective_counts: BTreeMap<String, u64>,
+}
+
+/// Those entries of a list that can be read.
+fn each<'a, T: Deserialize<'a>>(list: &[&'a RawValue]) -> impl Iterator<Item = T> {
+    let entries = list.iter().take(MOST);
+    entries.filter_map(|it| serde_json::from_str(it.get()).ok())
+}
+
 /// Reads an answer: a line of its own for the format, then JSON.
 fn read(answer: &[u8]) -> Option<Answer> {
     let begin = answer.iter().position(|it| *it == b'{')?;
-    let whole: Value = serde_json::from_slice(&answer[begin..]).ok()?;
-    let all = whole.get("communicators")?.as_array()?;
-    Some(Answer {
-        lags: all.iter().flat_map(lags).collect(),
-        missing: all
-            .iter()
-            .flat_map(|it| list(it, "missing_ranks"))
-            .filter_map(who)
-            .collect(),
-    })
-}
-
-/// Entries of a list that are looked at.
-fn list<'a>(of: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
-    let found = of.get(name).and_then(Value::as_array);
-    found.into_iter().flatten().take(MOST)
-}
-
-/// A rank's number, host and process.
-fn who(it: &Value) -> Option<(u32, String, u32)> {
-    let number = |name: &str| u32::try_from(it.get(name)?.as_u64()?).ok();
-    let host = it.get("host").and_then(Value::as_str).unwrap_or_default();
-    Some((number("rank")?, host.to_owned(), number("pid").unwrap_or(0)))
+    let whole: Whole<'_> = serde_json::from_slice(&answer[begin..]).ok()?;
+    let mut found = Answer::default();
+    for it in each::<Communicator<'_>>(&whole.communicators) {
+        let missing = each::<Rank<'_>>(&it.missing_ranks);
+        let missing = missing.map(|it| (it.rank, short(&it.host), it.pid));
+        found.missing.extend(missing);
+        let ranks: Vec<Rank<'_>> = each(&it.ranks).collect();
+        let room = LAGS - found.lags.len();
+        found.lags.extend(lags(&ranks).take(room));
+    }
+    Some(found)
 }
 
 /// The ranks of a communicator that have launched fewer of a collective than others.
-fn lags(of: &Value) -> Vec<Lag> {
-    let count = |rank: &Value, name: &str| rank.get("collective_counts")?.get(name)?.as_u64();
-    let first = list(of, "ranks")
-        .next()
-        .and_then(|it| it.get("collective_counts"));
-    let names = first
-        .and_then(Value::as_object)
+fn lags(ranks: &[Rank<'_>]) -> impl Iterator<Item = Lag> {
+    let first = ranks.first().map(|it| it.collective_counts.keys());
+    first
         .into_iter()
-        .flat_map(|it| it.keys());
-    let mut found = Vec::new();
-    for name in names.take(COLLECTIVES) {
-        let most = list(of, "ranks")
-            .filter_map(|it| count(it, name))
-            .max()
-            .unwrap_or(0);
-        for rank in list(of, "ranks") {
-            if let (Some((number, host, pid)), Some(count)) = (who(rank), count(rank, name))
-                && count < most
-            {
-                found.push(Lag {
-                    rank: Some(number),
-                    host,
-                    pid,
-                    collective: name.clone(),
-                    count,
-                    others: most,
-                });
-            }
-        }
-    }
-    found
+        .flatten()
+        .take(COLLECTIVES)
+        .flat_map(move |name| {
+            let counts = ranks
+                .iter()
+                .filter_map(|it| Some((it, *it.collective_counts.get(name)?)));
+            let others = counts.clone().map(|it| it.1).max().unwrap_or(0);
+            let behind = counts.filter(move |it| it.1 < others);
+            behind.map(move |(rank, count)| Lag {
+                rank: Some(rank.rank),
+                host: short(&rank.host),
+                pid: rank.pid,
+                collective: short(name),
+                count,
+                others,
+            })
+        })
 }
 
 #[cfg(test)]
@@ -390,6 +411,37 @@ mod tests {
         }
         let odd = br#"{"communicators": [7, {"ranks": {}}, {"ranks": [{"rank": -1}, {"rank": 1e99}, {"rank": "2"}, null]}]}"#;
         assert_eq!(read(odd).map(|it| it.lags), Some(vec![]));
+    }
+
+    /// A name of 64 KiB for each of 90,000 ranks, or a list for each four bytes, would take gigabytes.
+    #[test]
+    fn an_answer_takes_no_more_than_its_text_is_worth() {
+        let long = "K".repeat(64 << 10);
+        let rank = |at: usize| {
+            json!({"rank": at, "host": &long, "pid": 7, "collective_counts": {&long: at}})
+                .to_string()
+        };
+        let ranks = (0..40).map(rank).collect::<Vec<_>>().join(",");
+        let few = r#"{"rank": 1, "collective_counts": {"a": 1}},"#.repeat(5_000);
+        let ends = r#"{"rank": 2, "collective_counts": {"a": 2}}"#;
+        let json = format!(
+            "{{\"communicators\": [{{\"ranks\": [{ranks}]}}, {{\"ranks\": [{few}{ends}]}}]}}"
+        );
+        let text = format!(
+            "Communicators...\nCommunicator ranks have different {long} operation counts\n1 ranks have launched up to operation 9\n\
+             1 ranks have launched up to operation 8\n{}\n",
+            format!("Rank 1 x managed by process 7 on node {long}\n").repeat(40)
+                + &"Rank 1 x\n".repeat(5_000)
+        );
+        for found in [read(json.as_bytes()), text::read(text.as_bytes())] {
+            let lags = found.expect("an answer").lags;
+            assert_eq!(lags.len(), LAGS);
+            let longest = |name: fn(&Lag) -> &String| lags.iter().map(|it| name(it).len()).max();
+            assert_eq!(longest(|it| &it.collective), Some(NAME));
+            assert_eq!(longest(|it| &it.host), Some(NAME));
+        }
+        let lists = format!("{{\"communicators\": [{}0]}}", "[0],".repeat(1 << 18));
+        assert_eq!(read(lists.as_bytes()), Some(Answer::default()));
     }
 
     #[test]

@@ -11,6 +11,7 @@
 //! together stays under a tenth of one core; it becomes rarer where that needs more time. While nobody wants it
 //! ([`Looking`]), nothing is read at all, and the timeline knows that nobody looked.
 
+pub(crate) mod bounded;
 mod tree;
 mod watched;
 

@@ -9,6 +9,7 @@ use py_spy::{Config, PythonSpy, StackTrace};
 use recording::file::{Clocks, StackLog, Writer};
 use rustc_hash::FxHashMap;
 
+use super::bounded;
 use super::tree::began;
 use super::{cpu_time, now};
 use crate::rights::command;
@@ -199,6 +200,9 @@ pub(crate) fn attach(pid: u32) -> anyhow::Result<PythonSpy> {
         full_filenames: true,
         ..Config::default()
     };
+    if !bounded::has_sound_interpreter(pid) {
+        anyhow::bail!("its interpreter claims more than one has");
+    }
     let mut spy = PythonSpy::new(pid.cast_signed(), &config)?;
     // An interpreter that has just begun has none to show.
     spy.get_stack_traces()?;

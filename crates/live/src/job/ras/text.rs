@@ -1,6 +1,6 @@
 //! The answer of NCCL 2.24 to 2.28.6, which is made for people. Its sentences are those of `src/ras/client_support.cc` there.
 
-use super::{Answer, Lag, MOST};
+use super::{Answer, LAGS, Lag, MOST, short};
 
 /// Ranks of a communicator that have launched so many of one collective.
 #[derive(Default)]
@@ -29,12 +29,13 @@ pub(super) fn read(answer: &[u8]) -> Option<Answer> {
         is_answer |= line.starts_with("Communicators...");
         let kind = line.strip_prefix("Communicator ranks have different ");
         if let Some((kind, "counts")) = kind.and_then(|it| it.split_once(" operation ")) {
-            part = Part::Counts(kind.to_owned(), Vec::new());
+            part = Part::Counts(short(kind), Vec::new());
         } else if line.starts_with('#') && line.ends_with(" INCOMPLETE") {
             part = Part::Incomplete;
         } else if line.is_empty() {
             if let Part::Counts(kind, sets) = std::mem::replace(&mut part, Part::Other) {
-                found.lags.extend(lags(&kind, &sets));
+                let room = LAGS - found.lags.len();
+                found.lags.extend(lags(&kind, &sets).take(room));
             }
         } else {
             match &mut part {
@@ -76,34 +77,29 @@ fn named(line: &str) -> Option<(u32, u32, String)> {
     let process = process.and_then(|it| it.split_once(" on node "));
     let pid = process.and_then(|it| it.0.parse().ok()).unwrap_or(0);
     let host = process.map_or("", |it| it.1);
-    Some((rank.parse().ok()?, pid, host.to_owned()))
+    Some((rank.parse().ok()?, pid, short(host)))
 }
 
 /// The ranks of all sets but the furthest.
-fn lags(collective: &str, sets: &[Launched]) -> Vec<Lag> {
+fn lags(collective: &str, sets: &[Launched]) -> impl Iterator<Item = Lag> {
     let others = sets.iter().map(|it| it.count).max().unwrap_or(0);
-    let lag = |rank, pid, host, count| Lag {
+    let behind = sets.iter().filter(move |it| it.count < others);
+    let ranks = behind.flat_map(|it| {
+        let named = it
+            .named
+            .iter()
+            .map(|(rank, pid, host)| (Some(*rank), *pid, host.as_str()));
+        let nameless = it.named.is_empty().then_some((None, 0, ""));
+        named.chain(nameless).map(|rank| (rank, it.count))
+    });
+    ranks.map(move |((rank, pid, host), count)| Lag {
         rank,
-        host,
+        host: host.to_owned(),
         pid,
         collective: collective.to_owned(),
         count,
         others,
-    };
-    let behind = sets.iter().filter(|it| it.count < others);
-    behind
-        .flat_map(|it| {
-            let nameless = it
-                .named
-                .is_empty()
-                .then(|| lag(None, 0, String::new(), it.count));
-            let named = it.named.iter().cloned();
-            named
-                .map(|(rank, pid, host)| lag(Some(rank), pid, host, it.count))
-                .chain(nameless)
-                .collect::<Vec<_>>()
-        })
-        .collect()
+    })
 }
 
 #[cfg(test)]
