@@ -218,6 +218,8 @@ struct Connection<'a> {
     moved: (Instant, u128),
     /// Whether an answer is due.
     is_waiting: bool,
+    /// Since when its answers promise more and bring nothing.
+    promised: Option<Instant>,
     next: Instant,
     /// Bytes of files that the present response may still bring, whether it has brought some, those of all else in it, and its pieces.
     room: usize,
@@ -250,6 +252,7 @@ impl<'a> Connection<'a> {
             heard: Instant::now(),
             moved: (Instant::now(), 0),
             is_waiting: true,
+            promised: None,
             next: Instant::now(),
             room: 0,
             has_data: false,
@@ -457,6 +460,13 @@ impl<'a> Connection<'a> {
                     let now = Instant::now();
                     // One that promises more and brings nothing is asked again as if it had none.
                     let has_come = has_more && self.has_data;
+                    let is_empty = has_more && !has_come && self.held.is_none();
+                    self.promised = is_empty.then(|| self.promised.unwrap_or(now));
+                    if self.promised.is_some_and(|it| now - it > self.link.dead) {
+                        let seconds = self.link.dead.as_secs_f32();
+                        let text = format!("{host} promises more and brings none for {seconds} s");
+                        return Some(End::Refused(text));
+                    }
                     self.next = match (self.held.is_some(), has_come) {
                         (true, _) => now + HELD,
                         (false, true) => now,

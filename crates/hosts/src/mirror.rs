@@ -93,10 +93,12 @@ impl Mirror {
         let Some(place) = place_of(&name) else {
             return Err(Refusal::Name(name));
         };
-        if !self.files.contains_key(&name) {
-            if self.files.len() >= MOST_FILES {
-                return Err(Refusal::TooMany);
-            }
+        let is_new = !self.files.contains_key(&name);
+        // The far side numbers its files from 0 on.
+        if id as usize >= MOST_FILES || is_new && self.files.len() >= MOST_FILES {
+            return Err(Refusal::TooMany);
+        }
+        if is_new {
             let mirrored = MirroredFile {
                 path: self.root.join(place),
                 arrived: PAGE as u64,
@@ -290,6 +292,10 @@ mod tests {
         for offset in [0, 4_096, 4_096 + (9 << 20)] {
             assert!(matches!(mirror.data(3, offset, b"x"), Err(Refusal::Order)));
         }
+        assert!(matches!(
+            mirror.file(1 << 20, name.clone()),
+            Err(Refusal::TooMany)
+        ));
         // Another link has other ids, and goes on from there.
         assert_eq!(mirror.have(), [(name.clone(), 4_096 + (8 << 20))]);
         assert!(matches!(

@@ -62,6 +62,16 @@ fn a_far_side_that_drips_is_given_up() {
         "{why:?}"
     );
 
+    // It answers each request, and never has what it promises.
+    let promises = "head -c 26 $said; while [ $(dd bs=99 count=1 2>/dev/null | wc -c) -gt 0 ]; do tail -c +27 $said; done";
+    let answer = encode(&Response::End { has_more: true });
+    let why = connect_to(promises, &[&hello[..], &answer[..]].concat()).err();
+    assert!(
+        why.as_ref()
+            .is_some_and(|it| it.contains("promises more and brings none for 1.5 s")),
+        "{why:?}"
+    );
+
     // Whole frames, fast enough, and never the end of an answer.
     let lives =
         "head -c 26 $said; head -c 1 >/dev/null; while :; do tail -c +27 $said; sleep 0.1; done";
