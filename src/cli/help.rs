@@ -92,9 +92,9 @@ pub(super) fn skill() -> Result<u8, Ending> {
 pub(super) fn man(args: &Man) -> Result<u8, Ending> {
     let root = command().disable_help_subcommand(true);
     let folder = &args.output;
-    let written = recording::file::refuse_foreign_links(folder)
-        .and_then(|()| std::fs::create_dir_all(folder));
-    written
+    let refuse = recording::file::refuse_foreign_links;
+    let made = refuse(folder).and_then(|()| std::fs::create_dir_all(folder));
+    made.and_then(|()| std::fs::read_dir(folder)?.try_for_each(|it| refuse(&it?.path())))
         .and_then(|()| clap_mangen::generate_to(root, folder))
         .map_err(|error| {
             let folder = folder.display();

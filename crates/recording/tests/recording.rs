@@ -251,20 +251,26 @@ fn another_users_link_in_a_shared_folder_is_not_followed() {
     std::fs::create_dir(&own).expect("created");
     std::fs::set_permissions(&own, PermissionsExt::from_mode(0o700)).expect("set");
     std::os::unix::fs::symlink(&own, &link).expect("made");
+    let home = tempfile::tempdir().expect("a directory");
+    std::os::unix::fs::symlink(&link, home.path().join("by")).expect("made");
     let is_another = std::os::unix::fs::lchown(&link, Some(12_345), None).is_ok();
     for (mode, owner, is_shared) in [
         (0o700, 0, false),
         (0o1777, 0, true),
         (0o777, 0, true),
         (0o777, 12_345, true),
+        (0o2775, 0, true),
     ] {
         if is_another {
             std::os::unix::fs::chown(root.path(), Some(owner), None).expect("root may");
         }
         std::fs::set_permissions(root.path(), PermissionsExt::from_mode(mode)).expect("set");
         let refused = is_another && is_shared;
-        let made = recording::file::create_directory(&link);
-        assert_eq!(made.is_err(), refused, "{mode:o}: {made:?}");
+        // One's own link that leads to it is no better.
+        for to in [&link, &home.path().join("by")] {
+            let made = recording::file::create_directory(to);
+            assert_eq!(made.is_err(), refused, "{mode:o}: {made:?}");
+        }
         for at in ["", "x.csv", "below/"] {
             let inside = recording::file::refuse_foreign_links(&link.join(at));
             assert_eq!(inside.is_err(), refused, "{mode:o} {at}: {inside:?}");

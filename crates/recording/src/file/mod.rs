@@ -133,30 +133,40 @@ pub fn create_directory(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Refuses a path on which lies another user's link, in a folder where everybody may leave one, be that user's or not. The
+/// Refuses a path on which lies another user's link, in a folder where others may leave one, be it that user's or not. The
 /// system refuses to follow those of `/tmp` for a write of its own (`fs.protected_symlinks`), but not to rename to where they lead.
 ///
 /// # Errors
-/// When there is one, which it names.
+/// When there is one, which it names, or so many links that the system follows them no more.
 pub fn refuse_foreign_links(path: &Path) -> io::Result<()> {
+    refuse_among(path, &mut 40)
+}
+
+fn refuse_among(path: &Path, left: &mut u32) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
-    const STICKY: u32 = 0o1000;
     let user = rustix::process::geteuid().as_raw();
     // A slash at the end would have the system look behind the link.
     let path: std::path::PathBuf = path.components().collect();
     for at in path.ancestors() {
-        let folder = match at.parent() {
+        let above = match at.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
-        let (Ok(link), Ok(folder)) = (at.symlink_metadata(), folder.metadata()) else {
+        let (Ok(link), Ok(folder)) = (at.symlink_metadata(), above.metadata()) else {
             continue;
         };
-        let is_sticky = folder.mode() & STICKY != 0;
-        let is_free = folder.mode() & if is_sticky { 0o022 } else { 0o002 } != 0;
-        if link.is_symlink() && is_free && ![user, 0].contains(&link.uid()) {
+        let is_shared = folder.mode() & 0o022 != 0;
+        if !link.is_symlink() {
+            continue;
+        }
+        if is_shared && ![user, 0].contains(&link.uid()) {
             let text = format!("{} is another user's link", at.display());
             return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+        }
+        // One's own may lead to another's.
+        *left = (left.checked_sub(1)).ok_or(rustix::io::Errno::LOOP)?;
+        if let Ok(to) = at.read_link() {
+            refuse_among(&above.join(to), left)?;
         }
     }
     Ok(())
