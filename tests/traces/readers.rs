@@ -229,7 +229,7 @@ fn a_small_export_is_what_its_tables_say() {
             .iter()
             .any(|l| matches!(l.key().kind, LaneKind::Memory { device: 0 }) && l.len() == 2)
     );
-    let stream = &trace.processes()[0].streams[0];
+    let stream = trace.processes()[0].streams.values().next().expect("one");
     assert_eq!(
         (stream.stream, stream.name.as_str(), stream.priority),
         (7, "upload", -1)

@@ -14,7 +14,7 @@ const SAMPLE: usize = 1_000;
 
 /// Whether a call took so much longer than its function does at the median that something else than its work took the time.
 pub fn is_outlier(time: Ns, median: Ns) -> bool {
-    cases::COLD_MIN.is_reached_by(time) && time >= cases::OUTLIER.value() * median
+    cases::COLD_MIN.is_reached_by(time) && time >= cases::OUTLIER.value().saturating_mul(median)
 }
 
 /// When something was done for the first time, and where its row is.
@@ -204,7 +204,10 @@ impl<'t> Calls<'t> {
                 .unwrap_or(0);
             let is_slow = |call: &CallId| {
                 let time = self.time(call);
-                let is_like_others = time < cases::OUTLIER.value() * self.time(&list[quick]);
+                let is_like_others = time
+                    < cases::OUTLIER
+                        .value()
+                        .saturating_mul(self.time(&list[quick]));
                 cases::FEW_MIN.is_reached_by(time)
                     && !is_like_others
                     && !cases::LOCKS_PAGES.holds(self.locks(*function) && !self.opens(call))
@@ -268,7 +271,8 @@ impl<'t> Calls<'t> {
             };
             let time = self.time(call);
             let is_slow = |moved| {
-                cases::FEW_MIN.is_reached_by(time) && time >= cases::OUTLIER.value() * moved
+                cases::FEW_MIN.is_reached_by(time)
+                    && time >= cases::OUTLIER.value().saturating_mul(moved)
             };
             calls.kind[*call as usize] == CallKind::Copy
                 && !cases::BEGINS_LATE.holds(self.is_of_kineto())

@@ -23,8 +23,7 @@ pub fn stream_info(trace: &Trace, key: LaneKey) -> Option<&StreamInfo> {
         return None;
     };
     let process = trace.processes().get(key.process)?;
-    let is_it = |s: &&StreamInfo| (s.context, s.stream) == (context, stream);
-    process.streams.iter().find(is_it)
+    process.streams.get(&(context, stream))
 }
 
 /// A stream: the program's own name for it, "default", or its id. Empty for lanes that are no streams.

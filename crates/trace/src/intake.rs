@@ -8,10 +8,13 @@ use activity::{
     Activity, Batch, Collective, Def, DeviceInfo, Direction, GpuIdentity, Hardware, LaunchShape,
     NameId, RangeKind, ShapeId, TIME_MAX, What,
 };
+use rustc_hash::FxHashSet;
 
 /// How many distinct things of a process it remembers. Beyond it (unique addresses, sizes) remembering costs more than
 /// it saves.
 const KNOWN_MAX: usize = 1 << 16;
+/// GPUs of a timeline: more than any job has.
+const DEVICES_MAX: usize = 1 << 12;
 
 impl Trace {
     /// Takes in a batch. A reference to something undefined gets the name "?".
@@ -150,8 +153,7 @@ impl Trace {
                 info.device = self.device_in(process, info.device) as u32;
                 info.name = printable(&info.name);
                 let streams = &mut self.processes[process].streams;
-                streams.retain(|s| (s.context, s.stream) != (info.context, info.stream));
-                streams.push(info);
+                streams.insert((info.context, info.stream), info);
             }
             Def::Thread { thread, name } => {
                 self.processes[process]
@@ -190,12 +192,12 @@ impl Trace {
     }
 
     fn define_device(&mut self, process: usize, info: DeviceInfo) {
-        let ordinal = info.id;
+        let (ordinal, said) = (info.id, printable(&info.name));
         let same = |d: &Device| match (d.info.uuid, info.uuid) {
             (Some(a), Some(b)) => a == b,
             // Nothing tells whether it is the same machine; another model is another GPU for sure.
             _ => {
-                let (known, said) = (d.info.name.as_str(), printable(&info.name));
+                let known = &d.info.name;
                 let is_other = !known.is_empty() && !said.is_empty() && *known != said;
                 d.info.id == ordinal && !is_other
             }
@@ -208,7 +210,7 @@ impl Trace {
         let id = self.devices[index].info.id;
         self.devices[index].info = DeviceInfo {
             id,
-            name: printable(&info.name),
+            name: said,
             link: printable(&info.link),
             ..info
         };
@@ -229,10 +231,15 @@ impl Trace {
         };
     }
 
+    /// Makes another device. Where there are more than any job has, the rest is told as of the last.
     fn add_device(&mut self, ordinal: u32) -> usize {
-        let is_taken = |id: u32| self.devices.iter().any(|d| d.info.id == id);
+        if self.devices.len() >= DEVICES_MAX {
+            self.unbelievable += 1;
+            return DEVICES_MAX - 1;
+        }
+        let taken: FxHashSet<u32> = self.devices.iter().map(|d| d.info.id).collect();
         let id = (ordinal..u32::MAX)
-            .find(|&id| !is_taken(id))
+            .find(|id| !taken.contains(id))
             .unwrap_or(ordinal);
         self.devices.push(Device {
             info: DeviceInfo {
@@ -328,8 +335,13 @@ impl Trace {
 
     pub(super) fn lane(&mut self, key: LaneKey) -> LaneId {
         *self.lane_ids.entry(key).or_insert_with(|| {
+            let id = self.lanes.len();
             self.lanes.push(Lane::new(key));
-            self.lanes.len() - 1
+            if matches!(key.kind, LaneKind::Thread { .. }) {
+                let of_process = self.lanes_of_calls.entry(key.process);
+                of_process.or_default().push(id);
+            }
+            id
         })
     }
 }

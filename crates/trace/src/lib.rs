@@ -147,8 +147,8 @@ pub struct Process {
     pub health: Health,
     /// When it was recorded, and when not.
     recorded: RecordingWindows,
-    /// The streams that it named or described.
-    pub streams: Vec<StreamInfo>,
+    /// The streams that it named or described, by context and stream.
+    pub streams: FxHashMap<(u32, u32), StreamInfo>,
     /// Names of its threads.
     pub threads: FxHashMap<u32, String>,
     /// When its launching threads were on and off their processors.
@@ -186,6 +186,8 @@ pub struct Trace {
     details: Interned<What>,
     lanes: Vec<Lane>,
     lane_ids: FxHashMap<LaneKey, LaneId>,
+    /// By process: of operations a job may have lanes by the thousand.
+    lanes_of_calls: FxHashMap<usize, Vec<LaneId>>,
     devices: Vec<Device>,
     processes: Vec<Process>,
     stacks: Stacks,
@@ -373,29 +375,25 @@ impl Trace {
 
     /// The host call with this correlation id: its lane and row.
     pub fn call(&self, process: usize, correlation: u32) -> Option<(LaneId, usize)> {
-        self.find(process, correlation, |kind| {
-            matches!(kind, LaneKind::Thread { .. })
-        })
+        let lanes = self.lanes_of_calls.get(&process);
+        self.find(lanes.into_iter().flatten().copied(), correlation)
     }
 
     /// The first operation with this correlation id: its lane and row.
     pub fn operation(&self, process: usize, correlation: u32) -> Option<(LaneId, usize)> {
-        self.find(process, correlation, |kind| {
-            matches!(kind, LaneKind::Stream { .. })
-        })
+        let is_stream = |id: &LaneId| {
+            let key = self.lanes[*id].key();
+            key.process == process && matches!(key.kind, LaneKind::Stream { .. })
+        };
+        self.find((0..self.lanes.len()).filter(is_stream), correlation)
     }
 
     fn find(
         &self,
-        process: usize,
+        mut lanes: impl Iterator<Item = LaneId>,
         correlation: u32,
-        is_wanted: impl Fn(LaneKind) -> bool,
     ) -> Option<(LaneId, usize)> {
-        self.lanes
-            .iter()
-            .enumerate()
-            .filter(|(_, lane)| lane.key().process == process && is_wanted(lane.key().kind))
-            .find_map(|(id, lane)| Some((id, lane.find_correlation(correlation)?)))
+        lanes.find_map(|id| Some((id, self.lanes[id].find_correlation(correlation)?)))
     }
 
     /// What GPUs' counters and sensors reported.

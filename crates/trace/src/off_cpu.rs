@@ -135,6 +135,9 @@ impl ProcessOffCpu {
         for (window, seen) in self.threads.get(&thread)?.within(scope) {
             let part = seen as f64 / window.span.len().max(1) as f64;
             let (running, waiting) = (window.running as f64, window.waiting as f64);
+            // Its clock is read a little before or after the window's.
+            let most = (window.span.len() as f64 / (running + waiting)).min(1.0);
+            let (running, waiting) = (running * most, waiting * most);
             let sleeping = (window.span.len() as f64 - running - waiting).max(0.0);
             sum.add(ThreadTime {
                 running: running * part,

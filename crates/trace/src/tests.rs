@@ -186,6 +186,24 @@ fn counters_of_all_processes_add_up() {
 }
 
 #[test]
+fn more_devices_than_any_job_has_are_told_as_one() {
+    let device = |id: u32| {
+        Def::Device(DeviceInfo {
+            id,
+            uuid: Some(u128::from(id).to_le_bytes()),
+            ..Default::default()
+        })
+    };
+    let mut trace = Trace::default();
+    trace.apply(Batch {
+        defs: (0..5_000).map(device).collect(),
+        ..Batch::default()
+    });
+    assert_eq!(trace.devices().len(), 4_096);
+    assert_eq!(trace.health().bad_clock, 5_000 - 4_096);
+}
+
+#[test]
 fn records_that_claim_more_than_can_be_summed_up_are_counted_and_left_out() {
     let copy = |bytes, end| {
         let copy = activity::Copy {

@@ -89,7 +89,7 @@ fn default_stream(trace: &Trace, device: usize) -> Option<LaneId> {
                 ..
             }
         );
-        is_numbered && !process.streams.iter().any(|it| it.is_default)
+        is_numbered && !process.streams.values().any(|it| it.is_default)
     };
     let mut found = streams().filter(|(_, lane)| is_said(lane) || is_unsaid(lane));
     found

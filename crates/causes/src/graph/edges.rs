@@ -7,7 +7,7 @@ use super::kind::EdgeKind;
 use super::ops::Engine;
 use super::{Graph, LATENCY_MAX, LATENCY_MIN, NONE, OpId};
 use activity::Ns;
-use trace::{LaneId, LaneKind, Trace};
+use trace::{Lane, LaneId, LaneKind, Trace};
 
 /// How far back to look among the operations before it for one that had ended. More run at once only where streams or
 /// engines are not in order, and then the ones before say little.
@@ -194,22 +194,10 @@ impl Graph {
 
 /// The lanes of streams that are their context's default stream, as far as the source says.
 fn default_streams(trace: &Trace) -> FxHashSet<LaneId> {
-    let mut lanes = FxHashSet::default();
-    for (id, lane) in trace.lanes().iter().enumerate() {
-        let key = lane.key();
-        if let LaneKind::Stream {
-            context, stream, ..
-        } = key.kind
-        {
-            let is_default = trace.processes().get(key.process).is_some_and(|p| {
-                p.streams
-                    .iter()
-                    .any(|s| s.is_default && (s.context, s.stream) == (context, stream))
-            });
-            if is_default {
-                lanes.insert(id);
-            }
-        }
-    }
-    lanes
+    let is_default = |lane: &Lane| {
+        let info = trace::describe::stream_info(trace, lane.key());
+        info.is_some_and(|it| it.is_default)
+    };
+    let lanes = trace.lanes().iter().enumerate();
+    lanes.filter(|it| is_default(it.1)).map(|it| it.0).collect()
 }

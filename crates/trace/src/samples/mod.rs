@@ -15,13 +15,16 @@ pub use stacks::{Stacks, loads, wants};
 use super::intake::put;
 use super::pool::Pool;
 use super::rows::Row;
-use super::{LaneId, LaneKey, LaneKind, Process, Trace};
+use super::{LaneId, LaneKey, LaneKind, Names, Process, Trace};
 use activity::{
-    Frame, Ns, Range, RangeKind, SampleDef, SampledThread, Samples, Sampling, Span, StackId, What,
+    Frame, NameId, Ns, Range, RangeKind, SampleDef, SampledThread, Samples, Sampling, Span,
+    StackId, What,
 };
 
-/// Long frames are drawn in pieces that end at multiples of this, so that a frame that still runs is visible.
+/// Long frames are drawn in pieces that end at multiples of this, so that a frame that still runs is visible. The pieces are
+/// longer by as much for each so many frames that are open.
 const PIECE: Ns = 500_000_000;
+const MANY: usize = 1024;
 /// A look that comes later than so many periods after the one before tells nothing about the time between.
 const LATE: Ns = 4;
 
@@ -71,7 +74,7 @@ pub struct ProcessSamples {
 #[derive(Clone, Debug, Default)]
 struct Open {
     stack: StackId,
-    frames: Vec<(Box<str>, Ns)>,
+    frames: Vec<(NameId, Ns)>,
 }
 
 impl ProcessSamples {
@@ -217,7 +220,7 @@ impl ProcessSamples {
 /// A frame, or a piece of it, that is drawn to its end.
 struct FramePiece {
     thread: u32,
-    name: Box<str>,
+    name: NameId,
     span: Span,
 }
 
@@ -270,7 +273,12 @@ impl Trace {
                 }
             });
             let changed: Vec<SampledThread> = changed.collect();
-            sampled.take(look.time, &changed, period, &self.stacks, &mut drawn);
+            let mut named = Named {
+                stacks: &self.stacks,
+                names: &mut self.names,
+                known: FxHashMap::default(),
+            };
+            sampled.take(look.time, &changed, period, &mut named, &mut drawn);
         }
         if let Some(extent) = sampled.extent() {
             self.extent = Some(self.extent.map_or(extent, |it| it.hull(extent)));
@@ -284,7 +292,7 @@ impl Trace {
         for it in drawn {
             let range = Range {
                 kind: RangeKind::Python,
-                name: self.names.intern(&it.name),
+                name: it.name,
                 thread: it.thread,
                 index: 0,
             };
@@ -320,7 +328,7 @@ impl ProcessSamples {
         time: Ns,
         changed: &[SampledThread],
         period: Ns,
-        stacks: &Stacks,
+        named: &mut Named<'_>,
         drawn: &mut Vec<FramePiece>,
     ) {
         let count = self.looks.len();
@@ -346,11 +354,13 @@ impl ProcessSamples {
             for (&thread, open) in &mut self.open {
                 open.cut(thread, 0, until, drawn);
                 let stack = std::mem::take(&mut open.stack);
-                open.enter(stack, from, stacks);
+                open.stack = stack;
+                let names = named.drawn(stack).iter();
+                open.frames.extend(names.map(|name| (*name, from)));
             }
-        } else if time.div_euclid(PIECE) != last.div_euclid(PIECE) {
+        } else if self.is_piece_over(last, time) {
             for (&thread, open) in &mut self.open {
-                let names: Vec<Box<str>> = open.frames.iter().map(|it| it.0.clone()).collect();
+                let names: Vec<NameId> = open.frames.iter().map(|it| it.0).collect();
                 open.cut(thread, 0, until, drawn);
                 open.frames
                     .extend(names.into_iter().map(|name| (name, until)));
@@ -361,15 +371,41 @@ impl ProcessSamples {
             if open.stack == seen.stack {
                 continue;
             }
-            let names = stacks.drawn(seen.stack);
-            let same = open.frames.iter().zip(&names);
-            let same = same.take_while(|(a, b)| *a.0 == ***b).count();
+            let names = named.drawn(seen.stack);
+            let same = open.frames.iter().zip(names);
+            let same = same.take_while(|(a, b)| a.0 == **b).count();
             open.cut(seen.thread, same, until, drawn);
             open.stack = seen.stack;
-            let new = names.into_iter().skip(same);
-            open.frames.extend(new.map(|name| (name.into(), from)));
+            let new = names.iter().skip(same);
+            open.frames.extend(new.map(|name| (*name, from)));
         }
         self.open.retain(|_, open| open.stack != 0);
+    }
+
+    fn is_piece_over(&self, last: Ns, time: Ns) -> bool {
+        let piece_of = |time: Ns, piece| time.div_euclid(piece);
+        if piece_of(time, PIECE) == piece_of(last, PIECE) {
+            return false;
+        }
+        let open: usize = self.open.values().map(|it| it.frames.len()).sum();
+        let piece = PIECE * (1 + open / MANY) as Ns;
+        piece_of(time, piece) != piece_of(last, piece)
+    }
+}
+
+/// What stacks are drawn as, by their ids: threads of one look are often at the same place.
+struct Named<'t> {
+    stacks: &'t Stacks,
+    names: &'t mut Names,
+    known: FxHashMap<StackId, Vec<NameId>>,
+}
+
+impl Named<'_> {
+    fn drawn(&mut self, stack: StackId) -> &[NameId] {
+        self.known.entry(stack).or_insert_with(|| {
+            let drawn = self.stacks.drawn(stack).into_iter();
+            drawn.map(|it| self.names.intern(&it)).collect()
+        })
     }
 }
 
@@ -386,11 +422,5 @@ impl Open {
                     span: Span::new(start, end),
                 }),
         );
-    }
-
-    fn enter(&mut self, stack: StackId, from: Ns, stacks: &Stacks) {
-        self.stack = stack;
-        let names = stacks.drawn(stack).into_iter();
-        self.frames.extend(names.map(|name| (name.into(), from)));
     }
 }

@@ -52,11 +52,13 @@ impl Stacks {
     }
 
     /// The drawn part of a stack, outermost first: the user's own frames with their lines, and the innermost one's
-    /// callee. All of it where no frame is the user's own.
+    /// callee. All of it where no frame is the user's own. Of a deep one these are the innermost.
     pub(super) fn drawn(&self, stack: StackId) -> Vec<String> {
+        const DEEPEST: usize = 256;
         let mut drawn = Vec::new();
         let mut called = None;
-        for frame in self.frames(stack) {
+        let frames = || self.frames(stack).take(DEEPEST);
+        for frame in frames() {
             let file = short_file(&frame.file);
             if is_own(&frame.file) {
                 if drawn.is_empty() {
@@ -69,7 +71,7 @@ impl Stacks {
         }
         if drawn.is_empty() {
             let whole = |f: &Frame| format!("{} {}", short_file(&f.file), f.function);
-            drawn = self.frames(stack).map(whole).collect();
+            drawn = frames().map(whole).collect();
         }
         drawn.reverse();
         drawn

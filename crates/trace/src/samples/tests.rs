@@ -219,3 +219,36 @@ fn old_looks_are_let_go_and_the_others_stay_what_they_were() {
     let kept = sampled.within(7, Span::new(0, 50_000 * MS)).count();
     assert_eq!(kept, 5_000 - 4 * 1024, "{:?}", sampled.extent());
 }
+
+/// A file of 83 kB claimed 8,000 threads at one place, and each half second drew all of their frames.
+#[test]
+fn threads_by_the_thousand_are_drawn_in_longer_pieces() {
+    let rows = |threads: u32| {
+        let all = (1..=threads).map(|thread| SampledThread {
+            thread,
+            stack: 2,
+            is_running: true,
+        });
+        let look = |at: Ns| StackSample {
+            time: at * 600 * MS,
+            changed: all.clone().filter(|_| at == 0).collect(),
+        };
+        let mut trace = Trace::default();
+        trace.apply(Batch {
+            samples: Some(Samples {
+                series: 3,
+                defs: defs(),
+                looks: (0..20).map(look).collect(),
+                sampling: Sampling {
+                    hz: 1,
+                    ..Sampling::default()
+                },
+            }),
+            ..Batch::default()
+        });
+        trace.lanes().iter().map(crate::Lane::len).sum::<usize>()
+    };
+    // Two frames each: 19 pieces of all, and of 8,000 threads those that end each 8 s.
+    assert_eq!(rows(2), 2 * 2 * 19);
+    assert_eq!(rows(8_000), 2 * 8_000);
+}
