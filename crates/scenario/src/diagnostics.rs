@@ -176,7 +176,7 @@ impl Diagnostics {
             }
             return;
         }
-        if self.items.len() >= MAX_ITEMS {
+        if self.is_full() {
             self.left_out += 1;
             return;
         }
@@ -189,6 +189,11 @@ impl Diagnostics {
     /// What the author wrote there.
     pub(super) fn written(&self, span: Range<usize>) -> &str {
         &self.text[self.inside(span)]
+    }
+
+    /// Whether further errors are only counted.
+    pub(super) fn is_full(&self) -> bool {
+        self.items.len() >= MAX_ITEMS
     }
 
     /// Whether there are none.

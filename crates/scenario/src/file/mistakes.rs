@@ -57,7 +57,10 @@ pub(super) fn report(text: &str, errors: &[toml::de::Error], diagnostics: &mut D
         if message.starts_with("missing comma") {
             span = behind_last(text, span.start);
         }
-        if (told..until).contains(&span.start) {
+        if (told..until).contains(&span.start) && diagnostics.is_full() {
+            told = line.end;
+            diagnostics.push(Diagnostic::error(span, message));
+        } else if (told..until).contains(&span.start) {
             let line = line_of(text, span.start);
             let is_table = message == TWICE && text[line.clone()].trim_start().starts_with('[');
             let is_cascade = || message == TWICE && header_missing(text, &span).is_some();
@@ -65,9 +68,11 @@ pub(super) fn report(text: &str, errors: &[toml::de::Error], diagnostics: &mut D
             told = line.end + next.unwrap_or(0) + 1;
             // Of a list it is the one in single brackets that is wrong.
             let again = text.get(span.clone()).unwrap_or_default();
-            let single = text.find(&format!("\n[{again}]")).map(|at| at + 2);
-            if let Some(at) = single.filter(|_| is_table && ["variant", "pair"].contains(&again)) {
-                span = at..at + again.len();
+            if is_table
+                && ["variant", "pair"].contains(&again)
+                && let Some(at) = text.find(&format!("\n[{again}]"))
+            {
+                span = at + 2..at + 2 + again.len();
             }
             let line = line_of(text, span.start);
             diagnostics.push(one(text, span, line, message));

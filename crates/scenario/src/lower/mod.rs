@@ -15,7 +15,7 @@ use super::file::{File, VariantDecl};
 use super::plan::{MAX_OPS, Plan, VariantPlan};
 use super::site::Sites;
 use super::steps;
-use super::unroll::{MAX_ERRORS, Shared, Unroll};
+use super::unroll::{MAX_ERRORS, MAX_TEXT, Shared, Unroll};
 
 /// Variants times values of the sweep.
 const MAX_VARIANT_PLANS: usize = 1000;
@@ -32,6 +32,7 @@ pub(super) fn plan(
         sites: Sites::new(text),
         diagnostics,
         runs_left: MAX_OPS,
+        text_left: MAX_TEXT,
         repeat: overrides.repeat,
     };
     let set = settings::overrides(file, overrides, shared.diagnostics)?;

@@ -240,7 +240,9 @@ impl Reader<'_> {
                 let used = || self.text.split("stream = \"").skip(1);
                 let used = || used().filter_map(|it| it.split('"').next());
                 let is_it = |it: &&str| *it == piece.text;
-                let name = used().find(is_it).or_else(|| closest(piece.text, used()))?;
+                // Of names that are alike a text may have thousands.
+                let near = || closest(piece.text, used().take(16));
+                let name = used().find(is_it).or_else(near)?;
                 let help = format!("write sync = \"stream\", stream = \"{name}\"");
                 words.contains(&"stream").then_some(help)
             });

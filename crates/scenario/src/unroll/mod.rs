@@ -18,6 +18,8 @@ pub(crate) use objects::{MAX_DEVICES, Objects};
 
 /// Errors after which unrolling stops.
 pub(crate) const MAX_ERRORS: usize = 20;
+/// Characters of expressions that are worked out for one file: some seconds.
+pub(crate) const MAX_TEXT: usize = 1 << 28;
 /// Steps that failed, each time a loop came to them, after which unrolling stops.
 const MAX_FAILURES: usize = 100;
 
@@ -28,6 +30,8 @@ pub(crate) struct Shared<'f> {
     pub(crate) diagnostics: &'f mut Diagnostics,
     /// Operations that the variants to come may still run, in all their passes.
     pub(crate) runs_left: usize,
+    /// Characters of expressions that may still be worked out.
+    pub(crate) text_left: usize,
     /// How often each variant is measured instead of what it declares.
     pub(crate) repeat: Option<u32>,
 }
@@ -153,6 +157,21 @@ impl Unroll<'_, '_> {
         }
         self.shared.diagnostics.push(diagnostic);
         self.has_stopped |= self.shared.diagnostics.count(Severity::Error) >= MAX_ERRORS;
+    }
+
+    /// Takes an expression from those that may be worked out.
+    fn work_out(&mut self, loc: Loc) -> bool {
+        match self.shared.text_left.checked_sub(loc.range().len()) {
+            Some(left) => self.shared.text_left = left,
+            None if self.has_stopped => {}
+            None => {
+                let message = "by this place expressions were worked out for long enough";
+                let help = "shorter ones, or fewer iterations";
+                self.report(Diagnostic::error(loc.range(), message).help(help));
+                self.has_stopped = true;
+            }
+        }
+        !self.has_stopped
     }
 
     /// Takes operations from what the variant may have.

@@ -15,6 +15,9 @@ const MAX_NAME: usize = 100;
 impl Unroll<'_, '_> {
     /// The value of an expression. Reports what is wrong and returns `None`.
     pub(crate) fn eval(&mut self, expr: &Expr) -> Option<Value> {
+        if !self.work_out(expr.loc) {
+            return None;
+        }
         let value = expr.eval(&|name| {
             let found = self.scope.iter().rev().find(|(known, ..)| *known == name);
             found.map(|(_, value, _)| *value)
