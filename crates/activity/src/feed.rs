@@ -16,9 +16,9 @@ use super::Batch;
 /// a file reader simply waits for its consumer.
 pub const CAPACITY: usize = 256;
 
-/// Signals whose default is to end a process. Left out: SIGKILL, what only faults raise, SIGPIPE and SIGXFSZ (errors of a write),
+/// Signals whose default is to end a process. Left out: SIGKILL, what faults raise again and again, SIGPIPE and SIGXFSZ (errors of a write),
 /// and SIGUSR2, which is a switch of `trace`.
-const ENDING: [i32; 13] = [
+const ENDING: [i32; 15] = [
     libc::SIGTERM,
     libc::SIGHUP,
     libc::SIGINT,
@@ -32,6 +32,8 @@ const ENDING: [i32; 13] = [
     libc::SIGIO,
     libc::SIGPWR,
     libc::SIGSTKFLT,
+    libc::SIGTRAP,
+    libc::SIGSYS,
 ];
 
 /// Signals that ask to end: those of [`ENDING`], and the real-time ones.

@@ -114,6 +114,15 @@ impl Metric {
     pub fn unit(self) -> MetricUnit {
         self.row().3
     }
+
+    /// Whether it may have this value: a counter may run on a little behind the clock that it is divided by.
+    pub fn can_be(self, value: f64) -> bool {
+        let most = match self.unit() {
+            MetricUnit::Share => 1.1,
+            _ => 1e15,
+        };
+        (0.0..=most).contains(&value)
+    }
 }
 
 impl MetricUnit {

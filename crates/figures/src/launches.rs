@@ -81,7 +81,7 @@ fn depth(mut waits: Vec<Span>) -> QueueDepth {
         return QueueDepth::default();
     };
     let length = last - first.start;
-    let waited: Ns = waits.iter().map(|w| w.len()).sum();
+    let waited = waits.iter().map(|w| w.len()).fold(0, Ns::saturating_add);
     let (mut gone, mut max) = (0, 0);
     for (joined, wait) in waits.iter().enumerate() {
         // At one moment what leaves the queue leaves before what joins it; what joins and leaves at once was never in it.

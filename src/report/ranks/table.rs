@@ -41,7 +41,8 @@ impl<'a> Means<'a> {
     }
 
     fn sum(&self, what: fn(&RankReport) -> Ns) -> Ns {
-        self.ranks.iter().map(|rank| what(rank)).sum()
+        let all = self.ranks.iter().map(|rank| what(rank));
+        all.fold(0, Ns::saturating_add)
     }
 
     fn mean(&self, what: fn(&RankReport) -> Ns) -> String {

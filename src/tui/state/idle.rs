@@ -246,10 +246,10 @@ fn around(trace: &Trace, stretch: Span) -> Span {
 fn stretch(window: Span, scope: Span, of: Scope) -> Span {
     let step = (window.len().max(1) as u64).next_power_of_two() as Ns;
     let start = window.start.div_euclid(step) * step;
-    let around = Span::new(start, start.saturating_add(2 * step));
+    let around = Span::new(start, start.saturating_add(step.saturating_mul(2)));
     match of {
         // A pass is short enough to be looked at once.
-        Scope::Pass(_) if scope.len() <= 4 * step => scope,
+        Scope::Pass(_) if scope.len() / 4 <= step => scope,
         _ => around.intersect(scope),
     }
 }

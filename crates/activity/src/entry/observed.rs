@@ -37,6 +37,8 @@ fields! {
     WatchCost { rounds @ 8, cpu_ns @ 16, wall_ns @ 24, lost @ 32 }
 }
 
+/// More than any total or size that was measured: those fit when they are summed up.
+const BELIEVED: u64 = 1 << 52;
 /// What a note is about.
 const ABOUT_HARDWARE: u8 = 0;
 const ABOUT_THREADS: u8 = 1;
@@ -249,7 +251,7 @@ fn read_look<'a>(bytes: &[u8]) -> Option<Entry<'a>> {
 /// Totals that fit when they are summed up.
 fn sampling(bytes: &[u8]) -> Option<Sampling> {
     let it = Sampling::fields(bytes)?;
-    (it.torn.max(it.lost).max(it.cost_ns) <= 1 << 52).then_some(it)
+    (it.torn.max(it.lost).max(it.cost_ns) <= BELIEVED).then_some(it)
 }
 
 fn thread(bytes: &[u8]) -> Option<ThreadWindow> {
@@ -268,10 +270,24 @@ fn group(bytes: &[u8]) -> Option<GroupWindow> {
         span: span(bytes)?,
         ..Fields::fields(bytes)?
     };
-    (it.throttled >= 0 && it.cores.is_finite()).then_some(it)
+    // All processors of the group together.
+    let most = it
+        .span
+        .len()
+        .saturating_add(1_000_000_000)
+        .saturating_mul(1 << 12);
+    let fits = (0..=most).contains(&it.throttled) && (0.0..=1e6).contains(&it.cores);
+    fits.then_some(it)
 }
 
-/// Values of metrics, those left out that are not known.
+/// Values of metrics, without those that are not known and those that cannot be.
+fn values(bytes: &[u8], value: impl Fn(&mut &[u8]) -> Option<f64>) -> Option<Vec<(Metric, f64)>> {
+    let mut all = metrics(bytes, value)?;
+    all.retain(|(metric, value)| metric.can_be(*value));
+    Some(all)
+}
+
+/// What is told of metrics, without those that are not known.
 fn metrics<T>(bytes: &[u8], value: impl Fn(&mut &[u8]) -> Option<T>) -> Option<Vec<(Metric, T)>> {
     let all = list(bytes, |rest| Some((take(rest)?, value(rest)?)))?;
     let known = all
@@ -283,7 +299,7 @@ fn metrics<T>(bytes: &[u8], value: impl Fn(&mut &[u8]) -> Option<T>) -> Option<V
 fn reading(bytes: &[u8]) -> Option<Reading> {
     Some(Reading {
         span: span(bytes)?,
-        values: metrics(text(bytes, 48, 4)?, |rest| take::<f32>(rest).map(f64::from))?,
+        values: values(text(bytes, 48, 4)?, |rest| take::<f32>(rest).map(f64::from))?,
         ..Fields::fields(bytes)?
     })
 }
@@ -294,7 +310,7 @@ fn occupied(bytes: &[u8]) -> Option<Hardware> {
         Some(Occupant {
             pid: take(rest)?,
             owner: Owner::from_code(take(rest)?).unwrap_or(Owner::Unknown),
-            memory: Some(take(rest)?).filter(|bytes| *bytes != u64::MAX),
+            memory: Some(take(rest)?).filter(|bytes| *bytes <= BELIEVED),
             name: take_text(rest)?,
         })
     })?;
@@ -311,7 +327,7 @@ fn gpu(bytes: &[u8]) -> Option<Hardware> {
 fn limits(bytes: &[u8]) -> Option<Hardware> {
     let most = text(bytes, 32, 8)?;
     Some(Hardware::Limits(GpuLimits {
-        most: metrics(most, take)?,
+        most: values(most, take)?,
         lacks: metrics(text(bytes, 32 + most.len(), 12)?, take_text)?,
         ..Fields::fields(bytes)?
     }))

@@ -302,7 +302,10 @@ impl Has {
 
     /// All that took a twentieth of so much time, and how long. What is named alone took no more than its own time.
     fn told(&self, time: Ns) -> (Ns, String) {
-        let parts = WORKS.iter().zip(self.0).filter(|it| 20 * it.1 >= time);
+        let parts = WORKS
+            .iter()
+            .zip(self.0)
+            .filter(|it| it.1.saturating_mul(20) >= time);
         let (names, times): (Vec<_>, Vec<_>) = parts.map(|it| (*it.0, it.1)).unzip();
         let told = match times[..] {
             [own] => own.min(time),
@@ -315,11 +318,11 @@ impl Has {
     fn is_compiled(&self, time: Ns) -> bool {
         let [compiling, loading] = [Work::Compiling, Work::Loading].map(|it| self.0[it as usize]);
         let both = compiling + loading;
-        compiling > 0 && cases::FEW_MIN.is_reached_by(both) && 20 * both >= time
+        compiling > 0 && cases::FEW_MIN.is_reached_by(both) && both.saturating_mul(20) >= time
     }
 
     fn is_mostly(&self, work: Work, time: Ns) -> bool {
-        2 * self.0[work as usize] >= time
+        self.0[work as usize].saturating_mul(2) >= time
     }
 }
 

@@ -464,7 +464,7 @@ impl Told<'_> {
         }
         let blocks = shapes.map(|it| occupancy::blocks(&it));
         match (&sms[..], blocks.clone().min(), blocks.max()) {
-            (&[sms], Some(few), Some(many)) if few > 0 && 2 * many < u64::from(sms) => {
+            (&[sms], Some(few), Some(many)) if few > 0 && many < u64::from(sms).div_ceil(2) => {
                 let most = if few == many { "" } else { "at most " };
                 format!(" on {most}{many} of {sms} SMs")
             }
