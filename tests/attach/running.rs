@@ -60,6 +60,18 @@ impl Program {
         count
     }
 
+    /// Waits until nothing of cuptop is in it, and it has as many descriptors as before.
+    #[track_caller]
+    fn wait_for_end(&self, before: usize, when: &str) {
+        let begin = Instant::now();
+        let left = || (self.ours(), self.descriptors());
+        while left() != (0, before) {
+            let is_late = begin.elapsed() > Duration::from_secs(60);
+            assert!(!is_late, "{when}: {:?}, {before} before", left());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     fn descriptors(&self) -> usize {
         let list = std::fs::read_dir(format!("/proc/{}/fd", self.pid()));
         list.expect("it runs").count()
@@ -96,6 +108,15 @@ fn attach(pid: u32, save: &Path, more: &[&str]) -> Command {
 
 fn words(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Attaches to a program until it ends with this code. Returns what it said.
+#[track_caller]
+fn record(pid: u32, save: &Path, more: &[&str], code: i32) -> String {
+    let output = attach(pid, save, more).output().expect("run");
+    let said = words(&output);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    said
 }
 
 /// Correlations of the kernels of a recording by process, and the streams that were told.
@@ -155,14 +176,8 @@ fn a_running_program_is_recorded_left_and_recorded_again() {
     let before = program.descriptors();
     for round in 0..3 {
         let (_folder, save) = folder();
-        let output = attach(program.pid(), &save, &["--duration", "400ms"]).output();
-        let output = output.expect("run");
-        assert!(output.status.success(), "{}", words(&output));
-        assert!(
-            words(&output).contains("recording process"),
-            "{}",
-            words(&output)
-        );
+        let said = record(program.pid(), &save, &["--duration", "400ms"], 0);
+        assert!(said.contains("recording process"), "{said}");
         let (kernels, streams) = read(&save);
         assert_eq!(kernels.len(), 1);
         whole(&kernels[0], 100);
@@ -258,24 +273,50 @@ fn whoever_attached_may_be_killed_at_any_moment() {
         std::thread::sleep(Duration::from_millis(10 * moment));
         attached.kill().expect("killed");
         attached.wait().expect("gone");
-        let begin = Instant::now();
-        while (program.ours(), program.descriptors()) != (0, before) {
-            assert!(
-                begin.elapsed() < Duration::from_secs(60),
-                "killed after {} ms: {} threads are left, {} descriptors, {before} before",
-                10 * moment,
-                program.ours(),
-                program.descriptors()
-            );
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        program.wait_for_end(before, &format!("killed after {} ms", 10 * moment));
     }
     let (_folder, save) = folder();
-    let output = attach(program.pid(), &save, &["--duration", "300ms"])
-        .output()
-        .expect("run");
-    assert!(output.status.success(), "{}", words(&output));
+    record(program.pid(), &save, &["--duration", "300ms"], 0);
     whole(&read(&save).0[0], 50);
+    program.end_well();
+}
+
+/// Eight threads that launch as long as somebody holds its input open.
+const THREADS: &str = r#"import ctypes, itertools, os, sys, threading
+ctypes.CDLL("libcuda.so.1").cuInit(0)
+launch = ctypes.CDLL(os.environ["CUPTOP_CUPTI"]).fake_launch
+launch.argtypes = [ctypes.c_uint32, ctypes.c_uint64]
+numbers, ends = itertools.count(1), threading.Event()
+
+def work():
+    while not ends.wait(0.001):
+        launch(next(numbers), 1000)
+
+threads = [threading.Thread(target=work) for _ in range(8)]
+for it in threads: it.start()
+print("running", flush=True)
+sys.stdin.read()
+ends.set()
+for it in threads: it.join()
+print("0 0000000000000000")
+"#;
+
+/// CUPTI says that it begins no call to a subscriber that has gone, and not that it waits for those under way.
+#[test]
+fn calls_under_way_while_it_leaves_harm_nothing() {
+    if !crate::harness::has_python() {
+        return;
+    }
+    let mut python = Command::new("python3");
+    let program = Program::of(python.args(["-c", THREADS]), &[("FAKE_CALLS_LATE", "60")]);
+    let before = program.descriptors();
+    for round in 0..10 {
+        let (_folder, save) = folder();
+        let options = ["--lines", "on", "--duration", "200ms"];
+        let said = record(program.pid(), &save, &options, 0);
+        assert!(!read(&save).0[0].is_empty(), "{round}: {said}");
+        program.wait_for_end(before, &format!("round {round}"));
+    }
     program.end_well();
 }
 
@@ -294,41 +335,22 @@ fn what_stands_in_the_way_is_named_and_nothing_stays() {
     ] {
         let program = Program::start(&["late"], variables);
         let (_folder, save) = folder();
-        let output = attach(program.pid(), &save, &["--duration", "1s"])
-            .output()
-            .expect("run");
-        assert_eq!(output.status.code(), Some(3), "{}", words(&output));
-        assert!(
-            words(&output).contains(expected),
-            "{expected}: {}",
-            words(&output)
-        );
+        let said = record(program.pid(), &save, &["--duration", "1s"], 3);
+        assert!(said.contains(expected), "{expected}: {said}");
         wait_for("the library lets go", || program.ours() == 0);
         program.end_well();
     }
     let (_folder, save) = folder();
-    let output = attach(u32::MAX >> 1, &save, &[]).output().expect("run");
-    assert_eq!(output.status.code(), Some(3), "{}", words(&output));
-    assert!(
-        words(&output).contains("there is no process"),
-        "{}",
-        words(&output)
-    );
+    let said = record(u32::MAX >> 1, &save, &[], 3);
+    assert!(said.contains("there is no process"), "{said}");
 }
 
 #[test]
 fn versions_with_known_faults_that_still_record_are_named() {
     let program = Program::start(&["late"], &[("FAKE_VERSION", "22")]);
     let (_folder, save) = folder();
-    let output = attach(program.pid(), &save, &["--duration", "300ms"])
-        .output()
-        .expect("run");
-    assert!(output.status.success(), "{}", words(&output));
-    assert!(
-        words(&output).contains("12.6 or later does not"),
-        "{}",
-        words(&output)
-    );
+    let said = record(program.pid(), &save, &["--duration", "300ms"], 0);
+    assert!(said.contains("12.6 or later does not"), "{said}");
     whole(&read(&save).0[0], 50);
 }
 
@@ -336,13 +358,8 @@ fn versions_with_known_faults_that_still_record_are_named() {
 fn a_program_that_does_not_use_cuda_yet_is_recorded_from_when_it_does() {
     let program = Program::start(&["late-cuda", "600"], &[]);
     let (_folder, save) = folder();
-    let output = attach(program.pid(), &save, &[]).output().expect("run");
-    assert!(output.status.success(), "{}", words(&output));
-    assert!(
-        words(&output).contains("does not use CUDA yet"),
-        "{}",
-        words(&output)
-    );
+    let said = record(program.pid(), &save, &[], 0);
+    assert!(said.contains("does not use CUDA yet"), "{said}");
     let (kernels, _) = read(&save);
     whole(&kernels[0], 300);
     assert!(kernels[0].contains(&600), "its end is missing");
@@ -353,10 +370,7 @@ fn a_program_that_does_not_use_cuda_yet_is_recorded_from_when_it_does() {
 fn children_that_are_forked_meanwhile_disturb_nothing() {
     let program = Program::start(&["late-fork"], &[]);
     let (_folder, save) = folder();
-    let output = attach(program.pid(), &save, &["--duration", "800ms"])
-        .output()
-        .expect("run");
-    assert!(output.status.success(), "{}", words(&output));
+    record(program.pid(), &save, &["--duration", "800ms"], 0);
     whole(&read(&save).0[0], 200);
     program.end_well();
 }
@@ -367,12 +381,9 @@ fn of_a_launcher_every_process_that_uses_cuda_is_recorded() {
     let mut shell = Command::new("sh");
     let launcher = Program::of(shell.args(["-c", script]).arg(fakes().join("program")), &[]);
     let (_folder, save) = folder();
-    let output = attach(launcher.pid(), &save, &["--duration", "500ms"])
-        .output()
-        .expect("run");
-    assert!(output.status.success(), "{}", words(&output));
+    let said = record(launcher.pid(), &save, &["--duration", "500ms"], 0);
     let (kernels, _) = read(&save);
-    assert_eq!(kernels.len(), 2, "{}", words(&output));
+    assert_eq!(kernels.len(), 2, "{said}");
     kernels.iter().for_each(|it| whole(it, 50));
 }
 
@@ -400,12 +411,9 @@ fn a_program_under_trace_is_not_recorded_twice() {
     let children = of.expect("readable");
     let child = children.split_whitespace().find_map(|it| it.parse().ok());
     let (_other, second) = folder();
-    let output = attach(child.expect("a child"), &second, &["--duration", "1s"])
-        .output()
-        .expect("run");
-    assert_eq!(output.status.code(), Some(3), "{}", words(&output));
-    let text = words(&output);
-    assert!(text.contains("recorded already"), "{text}");
+    let pid = child.expect("a child");
+    let said = record(pid, &second, &["--duration", "1s"], 3);
+    assert!(said.contains("recorded already"), "{said}");
     let count = traced.end_well();
     assert_eq!(read(&save).0[0], (1..=count).collect());
 }

@@ -5,6 +5,7 @@
  * FAKE_TAKEN       another tool is subscribed
  * FAKE_LATE        buffers come back 30 ms late, on a thread of their own
  * FAKE_ROOM        records in a buffer, at most
+ * FAKE_CALLS_LATE  one of eight calls to the subscriber comes so many milliseconds late
  * FAKE_WITHHOLD    something is unfinished in every buffer: only a forced flush hands it out
  */
 #include <pthread.h>
@@ -63,12 +64,23 @@ int cuptiGetVersion(uint32_t *version) { *version = number("FAKE_VERSION", 13000
 typedef void (*callback_t)(void *, uint32_t, uint32_t, const void *);
 static callback_t notice;
 static void *notice_data;
-static int noticed[32];
+static int noticed[32], at_launches[3];
+
+/* Calls the subscriber. The documentation promises that no call begins once it has gone, and not that those under way are over. */
+static void tell(uint32_t domain, uint32_t id, const void *details) {
+    static unsigned calls;
+    callback_t called = __atomic_load_n(&notice, __ATOMIC_SEQ_CST);
+    if (!called || !(domain == 3 ? noticed[id] : at_launches[domain])) return;
+    int late = number("FAKE_CALLS_LATE", 0);
+    if (late && __atomic_fetch_add(&calls, 1, __ATOMIC_SEQ_CST) % 8 == 0) usleep(late * 1000);
+    called(notice_data, domain, id, details);
+}
 
 int cuptiSubscribe(void **subscriber, void *callback, void *data) {
-    notice = (callback_t)callback; notice_data = data;
     if (subscribed || getenv("FAKE_TAKEN")) return 39;
     subscribed = 1;
+    notice_data = data;
+    __atomic_store_n(&notice, (callback_t)callback, __ATOMIC_SEQ_CST);
     *subscriber = &subscribed;
     return 0;
 }
@@ -84,16 +96,11 @@ int cuptiSubscribe_v2(void **subscriber, void *callback, void *data, struct para
     return cuptiSubscribe(subscriber, callback, data);
 }
 
-/* Of launches it calls for both APIs where the environment asks for their lines: a call under way is not waited for when its
-   subscriber goes. Of resources it calls for those that are asked for. */
-static int at_launches[3];
-
+/* Of launches it calls for both APIs, of resources for those that are asked for. */
 int cuptiEnableCallback(uint32_t on, void *subscriber, uint32_t domain, uint32_t id) {
     (void)subscriber;
-    const char *lines = getenv("CUPTOP_LINES");
-    int are_asked = lines && !strcmp(lines, "on");
-    if (are_asked && domain == 1 && id == 307) at_launches[1] = on;
-    if (are_asked && domain == 2 && id == 211) at_launches[2] = on;
+    if (domain == 1 && id == 307) at_launches[1] = on;
+    if (domain == 2 && id == 211) at_launches[2] = on;
     if (domain != 3) return 0;
     if (id >= 32 || (id > 21 && number("FAKE_VERSION", 130001) < 130000)) return 1;
     noticed[id] = on;
@@ -110,7 +117,7 @@ struct resource { void *context, *handle; struct graph_data *descriptor; };
 void fake_node(uint32_t id, uint64_t node, uint64_t of, uint32_t type) {
     struct graph_data data = { .node = (void *)(uintptr_t)node, .original_node = (void *)(uintptr_t)of, .type = type };
     struct resource resource = { .descriptor = &data };
-    if (id < 32 && noticed[id] && notice) notice(notice_data, 3, id, &resource);
+    if (id < 32) tell(3, id, &resource);
 }
 
 struct module_data { uint32_t id; size_t size; const char *cubin; };
@@ -133,7 +140,7 @@ static uint64_t fake_module(void) {
     if (!file) return 0;
     data.size = fread(code, 1, sizeof code, file);
     fclose(file);
-    if (noticed[6] && notice) notice(notice_data, 3, 6, &resource);
+    tell(3, 6, &resource);
     struct crc crc = { .size = sizeof crc, .length = data.size, .cubin = (uint8_t *)code };
     cuptiGetCubinCrc(&crc);
     memset(code, 0, sizeof code);
@@ -143,7 +150,14 @@ static uint64_t fake_module(void) {
 /* Ends programs that replay graphs: nobody is to call it. */
 int cuptiFinalize(void) { abort(); }
 
-int cuptiUnsubscribe(void *subscriber) { (void)subscriber; subscribed = 0; return 0; }
+int cuptiUnsubscribe(void *subscriber) {
+    (void)subscriber;
+    __atomic_store_n(&notice, NULL, __ATOMIC_SEQ_CST);
+    memset(noticed, 0, sizeof noticed);
+    memset(at_launches, 0, sizeof at_launches);
+    subscribed = 0;
+    return 0;
+}
 
 int cuptiActivityRegisterCallbacks(requested_t r, completed_t c) { requested = r; completed = c; return 0; }
 
@@ -291,7 +305,7 @@ struct launch { uint32_t site; const void *unused[5]; uint32_t context; uint64_t
 
 static void at_launch(uint32_t domain, uint32_t id, uint32_t site, uint64_t *kept, uint32_t correlation) {
     struct launch launch = { .site = site, .kept = kept, .correlation = correlation };
-    if (at_launches[domain] && notice) notice(notice_data, domain, id, &launch);
+    tell(domain, id, &launch);
 }
 
 /* A launch: its call with the driver's inside, which no record tells of, and its kernel, `nanoseconds` long. */

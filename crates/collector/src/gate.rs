@@ -38,8 +38,9 @@ static IS_USED: AtomicBool = AtomicBool::new(false);
 static IS_KEPT: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// Whether this thread is in a call of the runtime API. The driver's within it have correlation ids that no record has.
-    static IN_RUNTIME: Cell<bool> = const { Cell::new(false) };
+    /// The turn in which this thread is in a call of the runtime API. The driver's within it have correlation ids that no record has.
+    /// Of a call that lasts longer than its turn no end is told.
+    static IN_RUNTIME: Cell<u32> = const { Cell::new(0) };
 }
 static INSIDE: Inside = Inside(AtomicU64::new(0));
 
@@ -79,11 +80,14 @@ pub(crate) unsafe extern "C" fn called(
     let call = unsafe { &*details.cast::<Call>() };
     let is_entry = call.site == 0;
     let is_of_runtime = of == domain::RUNTIME_API;
-    if is_entry && (is_of_runtime || !IN_RUNTIME.get()) {
+    if is_entry && begins_work(is_of_runtime, crate::nodes::turn()) {
         crate::nodes::launched(call.correlation);
     }
     if is_of_runtime {
-        return IN_RUNTIME.set(is_entry);
+        if !is_entry {
+            IN_RUNTIME.set(0);
+        }
+        return;
     }
     // SAFETY: null, or a place of this call's own.
     let Some(kept) = (unsafe { call.kept.as_mut() }) else {
@@ -95,6 +99,15 @@ pub(crate) unsafe extern "C" fn called(
     } else if *kept != 0 {
         INSIDE.leave(*kept);
     }
+}
+
+/// Whether the entry of a call is that of the outermost one.
+fn begins_work(is_of_runtime: bool, turn: u32) -> bool {
+    let within = IN_RUNTIME.get();
+    if is_of_runtime {
+        IN_RUNTIME.set(turn);
+    }
+    is_of_runtime || within == 0 || within != turn
 }
 
 /// Goes in once the gate is open, or after the longest time. What comes back is for its end.
@@ -182,6 +195,13 @@ mod tests {
                 (&raw const call).cast(),
             )
         };
+    }
+
+    /// A call of the runtime API lasts while its collector leaves, and nobody tells of its end.
+    #[test]
+    fn calls_of_the_driver_count_again_in_another_turn() {
+        assert!(begins_work(true, 7) && !begins_work(false, 7));
+        assert!(begins_work(false, 8) && begins_work(false, 0));
     }
 
     #[test]

@@ -134,6 +134,20 @@ pub(crate) fn begin(api: &Api) -> bool {
     true
 }
 
+/// Names nothing more, and gives its memory back. Calls that CUPTI had begun may still come: it says only that it begins none
+/// after its subscriber has gone.
+pub(crate) fn end() {
+    LAUNCHES.store(0, Ordering::Relaxed);
+    if let Ok(mut nodes) = NODES.lock() {
+        *nodes = None;
+    }
+}
+
+/// The turn in which launches get lines now; 0 where they get none.
+pub(crate) fn turn() -> u32 {
+    LAUNCHES.load(Ordering::Relaxed)
+}
+
 /// A call was recorded. CUPTI before 13.0 does not tell which nodes such a one changes.
 pub(crate) fn note_call(name: &str) {
     let is_change = name.contains("Update") || name.contains("SetParams");
@@ -186,7 +200,7 @@ pub(crate) fn pause(is_paused: bool) {
 
 /// A call begins that gives the GPU work.
 pub(crate) fn launched(correlation: u32) {
-    let turn = LAUNCHES.load(Ordering::Relaxed);
+    let turn = turn();
     let is_off = turn == 0 || turn == SLOW_IN.get() || IS_PAUSED.load(Ordering::Relaxed);
     if is_off || fork::is_child() {
         return;

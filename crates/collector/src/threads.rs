@@ -308,6 +308,7 @@ impl DecodeThread {
             self.writer.notice(true, &text);
         }
         self.nodes.write(&mut self.writer);
+        crate::nodes::end();
         self.decoder.end(&mut self.writer);
         self.count();
         crate::fork::forget();

@@ -18,7 +18,8 @@ impl Inside {
     /// Counts a call no more, unless the gate has been used since it came. Both in one step: between two another turn may begin, of
     /// which it was never counted.
     pub(super) fn leave(&self, entered: u64) {
-        self.update(|now| (now / TURN == entered / TURN).then(|| now - 1));
+        let counts = |now: u64| now / TURN == entered / TURN && !now.is_multiple_of(TURN);
+        self.update(|now| counts(now).then(|| now - 1));
     }
 
     /// Begins to count from none.
