@@ -28,6 +28,8 @@ const KEPT_BYTES: u64 = 8 << 20;
 const LARGEST: u64 = 2 << 30;
 /// Time after which the reading of one trace is given up.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Time after which no further one is begun where somebody waits for all of them.
+const WHOLE: Duration = Duration::from_secs(20);
 /// Time between two looks at the folder.
 const PERIOD: Duration = Duration::from_secs(5);
 /// The longest time between two looks at a process that reads.
@@ -150,10 +152,11 @@ fn follow(folder: &Path, entries: &Sender<Vec<Entry>>, stopped: &Receiver<()>) {
                 _ => return,
             }
         };
+        let key = key(&next);
         let Some(told) = ask(&next, stopped) else {
             return;
         };
-        kept.keep(&next, told);
+        kept.keep(key, told);
     }
 }
 
@@ -166,12 +169,13 @@ fn next_unread(newest_first: &[Entry]) -> Option<PathBuf> {
 /// The traces of a folder as they are told of now, read where that is not known yet.
 pub fn read(folder: &Path) -> Vec<Entry> {
     let (_stop, stopped) = bounded(0);
-    let mut kept = Kept::load();
+    let (mut kept, end) = (Kept::load(), Instant::now() + WHOLE);
     loop {
         let all = kept.list(folder);
-        let told = next_unread(&all).and_then(|path| Some((ask(&path, &stopped)?, path)));
+        let next = next_unread(&all).filter(|_| Instant::now() < end);
+        let told = next.and_then(|path| Some((key(&path), ask(&path, &stopped)?)));
         match told {
-            Some((told, path)) => kept.keep(&path, told),
+            Some((key, told)) => kept.keep(key, told),
             None => return all.into_iter().filter(Entry::is_shown).collect(),
         }
     }
@@ -239,6 +243,11 @@ struct Kept {
 
 type Key = (PathBuf, u64, i64);
 
+fn key(path: &Path) -> Option<Key> {
+    let (size, time) = seen(path)?;
+    Some((path.to_owned(), size, nanoseconds(time)))
+}
+
 impl Kept {
     fn load() -> Kept {
         let file = live::cache_folder("headlines").map(|it| it.join("1.json"));
@@ -262,11 +271,9 @@ impl Kept {
         }
     }
 
-    fn keep(&mut self, path: &Path, told: Told) {
-        let Some((size, time)) = seen(path) else {
-            return;
-        };
-        let key = (path.to_owned(), size, nanoseconds(time));
+    /// Keeps what was told of a trace that was seen so before it was read: it may be another one by now.
+    fn keep(&mut self, key: Option<Key>, told: Told) {
+        let Some(key) = key else { return };
         self.known.insert(key.clone(), told);
         self.order.push(key);
         let from = self.order.len().saturating_sub(KEPT);
@@ -409,7 +416,7 @@ mod tests {
         assert!(made.is_ok_and(|it| it.success()));
         std::fs::write(&trace, "x").expect("written");
         let mut kept = Kept::of(Some(pipe));
-        kept.keep(&trace, Told::default());
+        kept.keep(key(&trace), Told::default());
         assert_eq!(kept.known.len(), 1);
     }
 
@@ -430,8 +437,9 @@ mod tests {
         };
         assert_eq!(found(&kept), ["a.json.gz", "b.sqlite", "c.json"]);
         // A file that changed is another one.
+        let before = key(&at("a.json.gz"));
         kept.keep(
-            &at("a.json.gz"),
+            before.clone(),
             told(r#"{"headline":{"text":"GPU-bound","gain":null},"step":{"median_ns":12}}"#),
         );
         let told_of = |kept: &Kept| {
@@ -444,8 +452,11 @@ mod tests {
         assert_eq!(known, Some(("GPU-bound".to_owned(), Some(12))));
         std::fs::write(at("a.json.gz"), "longer").expect("written");
         assert_eq!(told_of(&kept), None);
+        // So is one that changed while it was read.
+        kept.keep(before, told("{}"));
+        assert_eq!(told_of(&kept), None);
         // No trace, and a JSON file that may be one.
-        kept.keep(&at("b.sqlite"), told("nonsense"));
+        kept.keep(key(&at("b.sqlite")), told("nonsense"));
         let shown = kept
             .list(folder.path())
             .iter()

@@ -4,7 +4,7 @@ use super::args::{Check, CheckFormat};
 use super::exit::{self, Ending};
 use super::print;
 use crate::bundled::{LIBRARY, lessons};
-use activity::text::{count, plural, printable};
+use activity::text::{count, plain_json, plural, printable};
 use live::runner::{self, Rejected};
 use scenario::plan::{BYTES_A_RUN, Plan};
 use scenario::{Diagnostic, Diagnostics, Overrides, Severity, Source, compile};
@@ -47,7 +47,8 @@ pub(super) fn check(args: &Check) -> Result<u8, Ending> {
         }
     }
     if args.format == CheckFormat::Json {
-        print(&format!("{:#}\n", json!({ "schema": 1, "files": files })))?;
+        let whole = json!({ "schema": 1, "files": files });
+        print(&plain_json(format!("{whole:#}\n")))?;
     }
     Ok(code)
 }

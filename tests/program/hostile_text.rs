@@ -150,6 +150,8 @@ fn names_of_files_are_only_text_in_every_output() {
         &["run", "--backend", "sim", "--headless", "--json", scenario],
         &["trace", "--headless", "--json", "--", "true", &evil],
         &["check", scenario],
+        &["check", "--format", "json", scenario],
+        &["export", "--to", "cast", trace],
     ] {
         let output = cuptop(args);
         assert!(!output.stdout.is_empty(), "{args:?}: {output:?}");
