@@ -1,5 +1,7 @@
 //! What threads were at when Nsight Systems sampled their processors: stacks of native functions.
 
+use std::collections::hash_map::Entry;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::rows::RowReader;
@@ -76,30 +78,35 @@ impl Known {
     fn frames(&mut self, tables: &Tables, levels: &[Level]) -> rusqlite::Result<Vec<Frame>> {
         let mut frames = Vec::new();
         for &(_, symbol, module) in levels {
-            if !self.0.contains_key(&(symbol, module)) {
-                let [function, file] = [tables.string(symbol)?, tables.string(module)?];
-                let frame = frame(&function.unwrap_or_default(), &file.unwrap_or_default());
-                self.0.insert((symbol, module), frame);
-            }
-            frames.extend(self.0[&(symbol, module)].clone());
+            let known = match self.0.entry((symbol, module)) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => {
+                    let [function, file] = [tables.string(symbol)?, tables.string(module)?];
+                    let [function, file] = [function, file].map(Option::unwrap_or_default);
+                    new.insert(frame(&function, &file))
+                }
+            };
+            frames.extend(known.clone());
         }
         Ok(frames)
     }
 }
 
-/// A function by its name alone. A library's file, and that of C++'s own functions, stands between angles, as it is not the program's.
+/// A function by its name alone. A library's file stands between angles, as it is not the program's; so does that of functions that
+/// C++ or a linked runtime brings.
 fn frame(symbol: &str, module: &str) -> Option<Frame> {
     let name = symbol.split(['(', '<']).next().unwrap_or_default();
     let name = name.rsplit(' ').next().filter(|it| !it.is_empty());
     let function = name.unwrap_or(symbol).to_owned();
     let file = module.rsplit('/').next().unwrap_or(module);
-    let is_own = !file.contains(".so") && !function.starts_with("std::");
+    let is_theirs = ["std::", "__"].iter().any(|it| function.starts_with(it));
+    let is_own = !file.contains(".so") && !is_theirs;
     let file = if is_own {
         file.to_owned()
     } else {
         format!("<{file}>")
     };
-    let is_one = !function.starts_with("0x") && !function.starts_with('[') && !function.is_empty();
+    let is_one = !symbol.starts_with(['[', '0']) && !function.is_empty();
     is_one.then_some(Frame {
         file,
         function,
@@ -195,7 +202,7 @@ mod tests {
             let sql = format!(
                 "CREATE TABLE StringIds (id INTEGER, value TEXT);
                  INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel'), (2, 'main'), (3, 'void fill<int>(int*)'), (4, 'log'),
-                     (5, '{program}'), (6, '/usr/lib/libm.so.6'), (7, '0x7f00');
+                     (5, '{program}'), (6, '/usr/lib/libm.so.6'), (7, '0x7f00'), (8, '[Max depth]');
                  CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER,
                      nameId INTEGER);
                  INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (9000000, 9001000, 16777223, 1, 1);
@@ -203,7 +210,7 @@ mod tests {
                  INSERT INTO COMPOSITE_EVENTS VALUES (1, 1000000, 16777223), (2, 2000000, 16777223), (3, 2500000, 16777299);
                  CREATE TABLE SAMPLING_CALLCHAINS (id INTEGER, symbol INTEGER, module INTEGER, unresolved INTEGER, stackDepth INTEGER);
                  INSERT INTO SAMPLING_CALLCHAINS VALUES (1, 4, 6, NULL, 0), (1, 3, 5, NULL, 1), (1, 7, 5, 1, 2), (1, 2, 5, NULL, 3),
-                     (2, 3, 5, NULL, 0), (2, 2, 5, NULL, 1), (3, 2, 5, NULL, 0);"
+                     (2, 3, 5, NULL, 0), (2, 2, 5, NULL, 1), (2, 8, 8, NULL, 2), (3, 2, 5, NULL, 0);"
             );
             rusqlite::Connection::open(&path)
                 .and_then(|it| it.execute_batch(&sql))
