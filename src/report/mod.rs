@@ -280,6 +280,10 @@ impl Source {
 
 impl Launches {
     fn list(facts: &Facts<'_>) -> Vec<Launches> {
+        // Nothing is known of a launch's delay then.
+        if facts.graph().clocks_apart().is_some() {
+            return Vec::new();
+        }
         let of = |f: &DeviceFigures| {
             let (delay, queue) = launches::of_device(facts.trace, facts.calls(), f.index, None);
             Launches {

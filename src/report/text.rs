@@ -290,9 +290,14 @@ fn device_lines(report: &Report, f: &DeviceFigures) -> Vec<String> {
         ),
         format!("busy {} · idle {}", of_span(f.busy_ns), of_span(f.idle_ns)),
         format!(
-            "computing {} · copying {}{}",
+            "computing {} · copying {}{}{}",
             of_span(f.compute_ns),
             of_span(f.copy_ns),
+            match f.busy_ns - (f.compute_ns + f.copy_ns - f.overlap_ns) {
+                ns if f.graphs == 0 && ns > f.compute_ns + f.copy_ns =>
+                    format!(" · setting memory {}", of_span(ns)),
+                _ => String::new(),
+            },
             f.overlap_share().map_or_else(String::new, |s| format!(
                 " · both {}, {} of the copying is hidden",
                 duration(f.overlap_ns),

@@ -209,7 +209,12 @@ def library_that_starts(made):
 
 @made
 def pages_that_are_locked(made):
-    """Memory of the host is locked three times: for 1 ms, 715 ms and 4 us."""
+    """Memory of the host is locked between two kernels, as a loop does: seven times for 0.2 ms, then for 1 ms, 715 ms and 4 us."""
+    made.call("cudaLaunchKernel", -3 * S, -3 * S + 3 * US)
+    made.kernel("k", -3 * S + 6 * US, -3 * S + MS)
+    for i in range(7):
+        at = -3 * S + (i + 2) * MS
+        made.call("cudaHostRegister", at, at + 200 * US)
     few_calls(made, "cudaHostAlloc", [MS, 715 * MS, 4 * US])
 
 

@@ -1,15 +1,15 @@
-//! Device memory taken or given back between launches, over and over.
+//! Memory of the device, or pinned memory, taken or given back between launches, over and over.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::program::Framework;
 use super::words::seen_at;
-use super::{Finding, Occurrence, Scope, longest_first};
+use super::{Finding, Occurrence, Scope, cold_start, longest_first};
 use activity::stats::lower_median;
 use activity::text::counted;
 use activity::units::{duration, share};
 use activity::{NameId, Ns, Span, What};
-use causes::graph::NONE;
+use causes::graph::{CallKind, NONE};
 use causes::stacks::StackCounts;
 use causes::{Group, first_use};
 use figures::DeviceFigures;
@@ -27,9 +27,19 @@ pub(crate) fn is_allocation(name: &str) -> bool {
     })
 }
 
+/// Whether a call pins or unpins memory of the host.
+fn is_pinned(name: &str) -> bool {
+    name.contains("Host") && CallKind::of(name) == CallKind::Memory
+}
+
+/// So many arrays with an allocation each are no cache that fills: one allocation is enough for all.
+const MANY: usize = 1_000;
+
 const OF_POOL: &str = "Let the pool keep its memory: raise its release threshold (cudaMemPoolSetAttribute). At threshold 0 the pool releases all unused memory at each sync.";
 
 const OF_LOOP: &str = "Allocate before the loop and reuse, or take memory from a pool (cudaMallocAsync). cudaFree waits for the whole GPU.";
+
+const OF_PINNED: &str = "Pin once before the loop and reuse: to lock and unlock pages takes as long as there are pages, and cudaFreeHost waits for the whole GPU.";
 
 const NEAR_LIMIT: (&str, &str, &str) = (
     "PyTorch's allocator gives blocks back and takes new ones inside operations: GPU memory is nearly full, or in pieces. Smaller batches need less.",
@@ -44,7 +54,8 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let (once, outliers, later) = calls.outliers(scope);
     // Kernels and copies take what they take without these calls.
     let idle = scope.devices.iter().map(|f| f.idle_ns).max()?;
-    let (time, pooled) = (calls.time, calls.pooled(scope));
+    let pooled = calls.sum_of(scope, |name| name.contains("Async"));
+    let time = calls.time;
     let is_pool = 2 * pooled > time;
     // A pool gives memory back in syncs, which last as long as that takes.
     let synced = |f: &DeviceFigures| {
@@ -68,6 +79,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let (advice, change, cure) = match calls.freed_inside {
         _ if is_pool => (OF_POOL, "pool", ""),
         inside if inside > 0 && 2 * inside >= calls.freed => NEAR_LIMIT,
+        _ if 2 * calls.sum_of(scope, is_pinned) > time => (OF_PINNED, "", ""),
         _ => (OF_LOOP, "reuse", ""),
     };
     let line = calls.seen.telling(scope.trace);
@@ -118,15 +130,20 @@ impl Calls {
     fn of(scope: &Scope, span: Span) -> Self {
         let mut calls = Calls::default();
         let (graph, mut met) = (scope.causes.graph(), FxHashSet::default());
+        let once = cold_start::pinning(scope);
         for (id, lane, thread) in scope.trace.threads() {
-            let mut has_launched = false;
+            let (mut has_launched, mut has_copied, mut launches) = (false, false, false);
             for (row, call) in scope.trace.activities(id, scope.rows(id)) {
                 let What::Call(what) = call.what else {
                     continue;
                 };
                 let name = scope.trace.names().full(what.name);
-                if is_allocation(name) {
-                    calls.freed += usize::from(name.contains("Free"));
+                let by = || graph.calls.find(lane.key().process, call.correlation);
+                // What another thread pins delays no launch, and what is pinned once is no loop's.
+                let pins = launches && is_pinned(name) && !once.contains(&by());
+                if is_allocation(name) || pins {
+                    let gives_back = name.contains("Free") || name.contains("Unreg");
+                    calls.freed += usize::from(gives_back);
                     if call.span.overlaps(span) {
                         let time = call.span.intersect(span).len();
                         calls.time += time;
@@ -137,18 +154,22 @@ impl Calls {
                         calls.at.push((call.span.len(), Occurrence::Row((id, row))));
                         let list = calls.by_name.entry(what.name).or_default();
                         list.push((time, call.span.start));
-                        let by = graph.calls.find(lane.key().process, call.correlation);
-                        let op = (name.contains("Free") && by != NONE)
-                            .then(|| first_use::operator(scope.trace, graph, by));
+                        let op = (gives_back && by() != NONE)
+                            .then(|| first_use::operator(scope.trace, graph, by()));
                         let is_op = op.flatten().is_some_and(|it| it.1.starts_with("aten::"));
                         calls.freed_inside += usize::from(is_op);
-                        calls.rounds += usize::from(has_launched);
+                        // Arrays that are brought one by one are taken one by one.
+                        let follows = has_launched || has_copied && !gives_back;
+                        calls.rounds += usize::from(follows);
                         let is_late = call.span.start >= span.end - span.len() / 4;
-                        calls.goes_on |= has_launched && is_late;
-                        has_launched = false;
+                        calls.goes_on |= follows && is_late;
+                        (has_launched, has_copied) = (false, false);
                     }
+                } else if name.contains("Memcpy") {
+                    has_copied = true;
                 } else if name.contains("Launch") {
-                    let op = match graph.calls.find(lane.key().process, call.correlation) {
+                    launches = true;
+                    let op = match by() {
                         NONE => NONE,
                         found => graph.calls.first_op[found as usize],
                     };
@@ -193,11 +214,11 @@ impl Calls {
             })
     }
 
-    /// What calls to a pool take.
-    fn pooled(&self, scope: &Scope) -> Ns {
-        let of_pool = |name: &NameId| scope.trace.names().full(*name).contains("Async");
-        let pooled = self.by_name.iter().filter(|it| of_pool(it.0));
-        pooled.flat_map(|it| it.1).map(|it| it.0).sum()
+    /// What calls of such functions take.
+    fn sum_of(&self, scope: &Scope, is_one: impl Fn(&str) -> bool) -> Ns {
+        let of = self.by_name.iter();
+        let of = of.filter(|it| is_one(scope.trace.names().full(*it.0)));
+        of.flat_map(|it| it.1).map(|it| it.0).sum()
     }
 
     /// Whether a program that starts fills the cache of its allocator: it takes memory, and gives hardly any back.
@@ -207,9 +228,10 @@ impl Calls {
         let keeps = self.freed == 0 && scope.framework() == Framework::PyTorch;
         10 * self.freed < self.at.len()
             && (keeps
-                || first.any(|(call, (lane, _))| {
-                    let window = scope.window_of(scope.trace.lanes()[*lane].key().process);
-                    window.is_none_or(|it| call.end > it.start)
-                }))
+                || self.at.len() < MANY
+                    && first.any(|(call, (lane, _))| {
+                        let window = scope.window_of(scope.trace.lanes()[*lane].key().process);
+                        window.is_none_or(|it| call.end > it.start)
+                    }))
     }
 }

@@ -5,11 +5,11 @@ use super::{Finding, Occurrence, Scope, Severity, longest_first};
 use activity::text::listed;
 use activity::units::{duration, share};
 use activity::{NameId, Ns, Span, What};
-use causes::graph::CallKind;
+use causes::graph::{CallId, CallKind};
 use causes::stacks::StackCounts;
-use causes::{first_use, is_loading};
+use causes::{Culprit, Piece, first_use, is_loading};
 use figures::DeviceFigures;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use trace::{LaneId, LaneKind, SourceKind, Trace};
 
 pub(super) fn check(scope: &Scope) -> Option<Finding> {
@@ -17,7 +17,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         scope,
         whole: scope.span(),
         at: Vec::new(),
-        spans: Vec::new(),
+        pinning: pinning(scope),
         pinned: StackCounts::default(),
         tuned: StackCounts::default(),
         has: Has::default(),
@@ -27,7 +27,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     cold.add_first_operators();
     cold.add_built();
     cold.add_pinning();
-    let (time, whole) = (Span::union_len(cold.spans), cold.whole.len());
+    let (time, whole) = (cold.has.time(), cold.whole.len());
     let is_pinning = cold.has.is_mostly(Work::Pinning, time);
     let is_tuning = cold.has.is_mostly(Work::Tuning, time);
     let line = match is_tuning {
@@ -40,12 +40,20 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         return None;
     }
     let (told, what) = cold.has.told(time);
-    let inside = scope.devices.iter().map(|f| idle_of_first(scope, f)).max();
-    let inside = inside.map(|it| it.min(told));
+    let inside = (scope.devices.iter())
+        .map(|f| (idle_of_first(scope, f, &cold.pinning), f.idle_ns))
+        .max();
+    let (pinned, idle) = inside.map_or((0, 0), |it| (it.0.1, it.1));
+    let inside = inside.map(|it| it.0.0.min(told));
     // What lies before the GPU's work costs none of its time.
     let inside_share = share(inside.unwrap_or(0), whole);
+    let is_much = cases::WARNING_SHARE.is_reached_by(inside_share);
+    // What the GPU waits for most is what a headline names, and so is its cure.
+    let is_held = pinned > 0 && pinned.saturating_mul(2) >= idle;
     Some(Finding {
-        severity: Severity::warn_where(cases::WARNING_SHARE.is_reached_by(inside_share)),
+        severity: Severity::warn_where(is_much),
+        gain: (is_held && is_much)
+            .then(|| format!("up to {} from pinning earlier", duration(pinned))),
         title: format!(
             "cold start: {} spent on {}{}; the GPU's work spans {}",
             duration(told),
@@ -56,6 +64,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         advice: match cold.has.is_mostly(Work::Loading, time) && is_cuda(scope) {
             true => "Warm up before measuring: run everything once, or load ahead with CUDA_MODULE_LOADING=EAGER.",
             false if is_tuning => "Triton tries them anew for each value of the autotuner's key: pad sizes to a few, or leave them out of the key.",
+            false if is_held => "Pin host memory before the GPU's work begins, and only what copies need.",
             false if is_pinning => "Pin only what copies need, or in another thread.",
             false => "Warm up before measuring: run everything once.",
         }
@@ -72,15 +81,42 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     })
 }
 
-/// How long a device is idle while the CPU does what it does but once.
-fn idle_of_first(scope: &Scope, f: &DeviceFigures) -> Ns {
+/// How long a device is idle while the CPU does what it does but once, and how long of it in these calls.
+fn idle_of_first(scope: &Scope, f: &DeviceFigures, pinning: &FxHashSet<CallId>) -> (Ns, Ns) {
     // The pause before what follows the stretch lies in it, too.
     let mut f = f.clone();
     let end = scope.window_on(f.index).map_or(Ns::MAX, |it| it.end);
     f.span.end = f.span.end.min(end);
-    scope.idle_that(&f, |gap, piece| {
-        piece.cause.is_of_host() && scope.causes.is_first(gap.next, piece)
-    })
+    let first = scope.idle_that(&f, |gap, piece| {
+        piece.cause.is_of_host() && scope.causes.is_first(gap.next, piece) || is_in(piece, pinning)
+    });
+    (first, scope.idle_that(&f, |_, piece| is_in(piece, pinning)))
+}
+
+/// Whether one of these calls is what a piece is.
+pub(super) fn is_in(piece: &Piece, calls: &FxHashSet<CallId>) -> bool {
+    matches!(piece.culprit, Culprit::Call(call) if calls.contains(&call))
+}
+
+/// Calls that lock memory of the host, which takes as long as there are pages. Of those behind the first launch only a
+/// few count: more are a loop's.
+pub(super) fn pinning(scope: &Scope) -> FxHashSet<CallId> {
+    let graph = scope.causes.graph();
+    let pins = |call: &CallId| {
+        graph.calls.kind[*call as usize] == CallKind::Memory
+            && trace_name(scope, graph.calls.at(*call))
+                .is_some_and(|it| it.contains("Host") && !it.contains("Free") && !it.contains("Un"))
+    };
+    let mut kinds = graph.calls.kind.iter();
+    let launched = kinds.position(|it| *it == CallKind::Launch);
+    let launched = launched.unwrap_or(graph.calls.len()) as CallId;
+    let is_long = |it: &CallId| cases::COLD_MIN.is_reached_by(graph.calls.span(*it).len());
+    let all = launched..graph.calls.len() as CallId;
+    let mut later: Vec<CallId> = all.filter(pins).filter(is_long).collect();
+    if cases::LOOP_MIN.is_reached_by(later.len()) {
+        later.clear();
+    }
+    (0..launched).filter(pins).chain(later).collect()
 }
 
 /// No context takes as long.
@@ -92,7 +128,8 @@ struct Cold<'s, 'a> {
     /// The GPU's work.
     whole: Span,
     at: Vec<(Ns, Occurrence)>,
-    spans: Vec<Span>,
+    /// Calls that lock memory.
+    pinning: FxHashSet<CallId>,
     /// What the CPU was seen at while it locked memory.
     pinned: StackCounts,
     /// And while Triton tried configurations.
@@ -122,14 +159,18 @@ impl Cold<'_, '_> {
                     continue;
                 }
                 let name = |id: NameId| trace.names().full(id);
-                let compiles = |id| name(id).to_lowercase().contains("compiler");
+                let compiler = |id| name(id).to_lowercase().contains("compiler");
                 let work = match activity.what {
                     What::Call(call) if is_context(name(call.name)) => Work::Context,
-                    What::Overhead(it) if compiles(it.name) => Work::Compiling,
+                    What::Overhead(it) if compiler(it.name) => {
+                        self.has.compiler = true;
+                        // That it opens compiles nothing yet.
+                        let opens = name(it.name).starts_with("dlopen");
+                        [Work::Compiling, Work::Loading][usize::from(opens)]
+                    }
                     _ => Work::Loading,
                 };
-                self.has.add(work, span.len());
-                self.push(activity.span, (id, row));
+                self.push(work, activity.span, (id, row));
             }
         }
     }
@@ -137,25 +178,28 @@ impl Cold<'_, '_> {
     fn add_first_calls(&mut self) {
         let (scope, trace) = (self.scope, self.scope.trace);
         for &(span, place) in &scope.causes.first_use().calls {
-            let is_known = self.spans.contains(&self.on_all(span, place));
+            let is_known = self.has.contains(self.on_all(span, place));
             if is_known || !self.is_looked_at(span, place) {
                 continue;
             }
+            let locks = trace_name(scope, place).is_some_and(|it| it.contains("Host"));
             // What a launch takes so long for the first time is its kernel's code.
             let is_launch =
                 |name: NameId| CallKind::of(trace.names().full(name)) == CallKind::Launch;
             let work = match trace.what(place.0, place.1) {
                 What::Call(of) if is_launch(of.name) && !self.opens(span, place) => Work::Loading,
+                // A context takes no second.
+                _ if locks && span.len() >= CONTEXT_MAX => Work::Pinning,
                 _ if self.opens(span, place) => Work::Context,
+                _ if locks => Work::Pinning,
                 _ => Work::First,
             };
-            self.has.add(work, span.len());
-            self.push(span, place);
+            self.push(work, span, place);
         }
     }
 
-    fn push(&mut self, span: Span, place: (LaneId, usize)) {
-        self.spans.push(self.on_all(span, place));
+    fn push(&mut self, work: Work, span: Span, place: (LaneId, usize)) {
+        self.has.add(work, self.on_all(span, place));
         self.at.push((span.len(), Occurrence::Row(place)));
     }
 
@@ -165,7 +209,7 @@ impl Cold<'_, '_> {
             && self.scope.causes.first_use().opening.contains(&place)
             && self.scope.trace.source.kind != SourceKind::Kineto
             // A call by that name made it already.
-            && self.has.0[Work::Context as usize] < span.len()
+            && self.has.sum_of(Work::Context) < span.len()
     }
 
     fn add_first_operators(&mut self) {
@@ -178,13 +222,12 @@ impl Cold<'_, '_> {
             let own: Vec<Span> = own.map(|part| self.on_all(part, place)).collect();
             let time = own.iter().map(|part| part.len()).sum::<Ns>();
             // The calls in it may be all there is to it.
-            if cases::COLD_MIN.is_reached_by(time - within(&own, &self.spans)) {
+            if cases::COLD_MIN.is_reached_by(time - within(&own, &self.has.spans.concat())) {
                 let tries =
                     matches!(trace_name(scope, place), Some(name) if first_use::is_search(name));
                 let work = if tries { Work::Trying } else { Work::First };
-                self.has.add(work, time);
                 self.at.push((time, Occurrence::Row(place)));
-                self.spans.extend(own);
+                self.has.spans[work as usize].extend(own);
             }
         }
     }
@@ -207,8 +250,7 @@ impl Cold<'_, '_> {
                     false if seen.are_of_building(scope.trace) => Work::Building,
                     false => Work::Before,
                 };
-                self.has.add(work, span.len());
-                self.spans.push(self.on_all(span, place));
+                self.has.add(work, self.on_all(span, place));
                 let gap = |device| Occurrence::Gap(device, span);
                 let at = scope.causes.device(op).map_or(Occurrence::Row(place), gap);
                 self.at.push((span.len(), at));
@@ -216,30 +258,20 @@ impl Cold<'_, '_> {
         }
     }
 
-    /// Memory of the host that is locked before the work: it takes as long as there are pages, once.
     fn add_pinning(&mut self) {
         let (scope, graph) = (self.scope, self.scope.causes.graph());
-        let mut kinds = graph.calls.kind.iter();
-        let launched = kinds.position(|it| *it == CallKind::Launch);
-        for call in 0..launched.unwrap_or(graph.calls.len()) as u32 {
+        for call in std::mem::take(&mut self.pinning) {
             let (place, span) = (graph.calls.at(call), graph.calls.span(call));
-            let is_one = graph.calls.kind[call as usize] == CallKind::Memory
-                && trace_name(scope, place)
-                    .is_some_and(|it| it.contains("Host") && !it.contains("Free"));
-            if !is_one || !self.is_looked_at(span, place) {
+            if !self.is_looked_at(span, place) {
                 continue;
             }
+            self.pinning.insert(call);
             if let LaneKind::Thread { thread } = scope.trace.lanes()[place.0].key().kind {
                 let process = self.process_of(place);
                 self.pinned.add_samples(scope.trace, process, thread, span);
             }
-            // The first call makes the context, too, which takes no second.
-            let is_known = self.spans.contains(&span);
-            if !is_known || span.len() >= CONTEXT_MAX {
-                self.has.add(Work::Pinning, span.len());
-            }
-            if !is_known {
-                self.push(span, place);
+            if !self.has.contains(self.on_all(span, place)) {
+                self.push(Work::Pinning, span, place);
             }
         }
     }
@@ -264,65 +296,91 @@ impl Cold<'_, '_> {
     }
 }
 
-/// What the time goes to, in the order in which it is told.
+/// What the time goes to. What lies in several is the first one's.
 #[derive(Clone, Copy, PartialEq)]
 enum Work {
     Context,
-    Building,
-    Tuning,
-    /// Nobody saw what.
-    Before,
     Compiling,
     Loading,
     Pinning,
     Trying,
+    Tuning,
+    Building,
+    /// Nobody saw what.
+    Before,
     First,
 }
 
-/// How much of it.
+/// When it was done.
 #[derive(Default)]
-struct Has([Ns; WORKS.len()]);
+struct Has {
+    spans: [Vec<Span>; WORKS.len()],
+    /// Whether the driver's compiler was there.
+    compiler: bool,
+}
 
 const WORKS: [&str; 9] = [
     "making the context",
-    "building kernels",
-    "trials of Triton's autotuner",
-    "the CPU's work before first launches",
     "compiling PTX in the driver",
     "loading GPU code",
     "pinning host memory",
     "trying which algorithm is fastest",
+    "trials of Triton's autotuner",
+    "building kernels",
+    "the CPU's work before first launches",
     "slow first calls to libraries",
 ];
 
 impl Has {
-    fn add(&mut self, work: Work, time: Ns) {
-        self.0[work as usize] += time;
+    fn add(&mut self, work: Work, span: Span) {
+        self.spans[work as usize].push(span);
     }
 
-    /// All that took a twentieth of so much time, and how long. What is named alone took no more than its own time.
+    fn contains(&self, span: Span) -> bool {
+        self.spans.iter().any(|it| it.contains(&span))
+    }
+
+    fn sum_of(&self, work: Work) -> Ns {
+        Span::union_len(self.spans[work as usize].clone())
+    }
+
+    fn time(&self) -> Ns {
+        Span::union_len(self.spans.concat())
+    }
+
+    /// All that took a twentieth of so much time, each with what it adds, and how long. What is named alone took no more
+    /// than its own time.
     fn told(&self, time: Ns) -> (Ns, String) {
-        let parts = WORKS
-            .iter()
-            .zip(self.0)
-            .filter(|it| it.1.saturating_mul(20) >= time);
-        let (names, times): (Vec<_>, Vec<_>) = parts.map(|it| (*it.0, it.1)).unzip();
-        let told = match times[..] {
-            [own] => own.min(time),
-            _ => time,
-        };
-        (told, listed(&names))
+        let mut before = 0;
+        let parts = (0..WORKS.len()).map(|at| {
+            let until = Span::union_len(self.spans[..=at].concat());
+            (at, until - std::mem::replace(&mut before, until))
+        });
+        let parts: Vec<(usize, Ns)> = parts
+            .filter(|it| it.1.saturating_mul(20) >= time && it.1 > 0)
+            .collect();
+        match parts[..] {
+            [(at, _)] => (
+                Span::union_len(self.spans[at].clone()),
+                WORKS[at].to_owned(),
+            ),
+            _ => {
+                let parts = parts.iter();
+                let parts = parts.map(|&(at, own)| format!("{} ({})", WORKS[at], duration(own)));
+                let parts: Vec<String> = parts.collect();
+                (time, listed(&parts))
+            }
+        }
     }
 
     /// Whether compiling took long, where a load or a first launch may be it. That a context opens the compiler says nothing.
     fn is_compiled(&self, time: Ns) -> bool {
-        let [compiling, loading] = [Work::Compiling, Work::Loading].map(|it| self.0[it as usize]);
-        let both = compiling + loading;
-        compiling > 0 && cases::FEW_MIN.is_reached_by(both) && both.saturating_mul(20) >= time
+        let both = self.sum_of(Work::Compiling) + self.sum_of(Work::Loading);
+        self.compiler && cases::FEW_MIN.is_reached_by(both) && both.saturating_mul(20) >= time
     }
 
     fn is_mostly(&self, work: Work, time: Ns) -> bool {
-        self.0[work as usize].saturating_mul(2) >= time
+        self.sum_of(work).saturating_mul(2) >= time
     }
 }
 

@@ -227,15 +227,16 @@ pub(super) fn tail(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 fn is_fp32(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let has = |words| has_any(&name, words);
-    // From 8.0 on CUTLASS's attention splits fp32 for the tensor cores.
-    let attends = has("fmha_cutlassf_f32 fmha_cutlassb_f32") && !has("sm80 sm90");
-    (attends
+    (has(FP32_ATTENTION)
         || has("sgemm ffma f32f32_f32f32 scudnn")
         || has("simt") && has("gemm f32")
         || has("wgrad_alg dgrad_alg dgrad_engine winograd") && has("<float"))
         && !is_half(&name)
         && !has("tf32 tensorop tensor16x8 s1688 s16816 h884 s884 dgemm zgemm hgemm igemm f64")
 }
+
+/// CUTLASS's attention in fp32. From 8.0 on it splits each product for the tensor cores.
+const FP32_ATTENTION: &str = "fmha_cutlassf_f32 fmha_cutlassb_f32";
 
 /// Whether a kernel's values are of half precision, by its name: of `sgemm` and `ffma` in such a name only the sums are fp32.
 fn is_half(name: &str) -> bool {
@@ -289,6 +290,8 @@ fn without_tensor<'a>(
     is_much(&of).then_some((of, how))
 }
 
+const SPLITS: &str = "by their names, kernels of attention split fp32 into several products";
+
 /// What is said where values are of half precision already.
 const OF_HALF: &str = "They are in half precision already: give the tensor cores shapes that they take, with channels and sides in multiples of 8.";
 
@@ -306,9 +309,13 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // In whatever shapes it was launched.
     let (_, most) = by_name.into_values().max_by_key(|it| (it.0, it.1.first))?;
     let is_fast = |it: &&Config| full(scope, it).contains("tf32");
+    let lower = full(scope, most).to_ascii_lowercase();
+    let is_split = has_any(&lower, FP32_ATTENTION) && has_any(&lower, "sm80 sm90");
+    let how = if is_split { SPLITS } else { how };
     let is_half = is_half(full(scope, most));
     let precision = match capability.0 {
         // A convolution in fp32 though others take TF32 has no such kernel; products of matrices are asked for it apart.
+        8.. if is_split => "bf16 or fp16",
         8.. if is_convolution(scope, most) && all.iter().any(is_fast) => "bf16",
         8.. => "TF32 or bf16",
         7 => "fp16",
@@ -318,7 +325,7 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // Where the GPU waits for the CPU, faster kernels alone bring little; a card may multiply in TF32 no faster.
     let waits = cases::LARGE_SHARE.is_reached_by(f.part(f.idle_ns));
     let known = TENSOR_TIMES.iter().rfind(|it| it.0 <= capability);
-    let known = known.filter(|it| !waits && !is_half && it.1[0] > 1.0);
+    let known = known.filter(|it| !waits && !is_half && !is_split && it.1[0] > 1.0);
     let part = percent(share(time(&of), time(&all)));
     Some(Finding {
         severity: Severity::Info,
@@ -329,6 +336,9 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         ),
         advice: match is_half {
             true => OF_HALF.to_owned(),
+            false if is_split => format!(
+                "Where it is precise enough, use {precision}: the tensor cores then multiply once instead of several times."
+            ),
             false => format!(
                 "Where it is precise enough, use {precision}: tensor cores multiply several times as fast."
             ),
@@ -337,7 +347,10 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         says: (!is_half).then(|| {
             Says::of_kernels(
                 f,
-                format!("{part} of it in fp32 products without tensor cores"),
+                match is_split {
+                    true => format!("{part} of it in attention in fp32"),
+                    false => format!("{part} of it in fp32 products without tensor cores"),
+                },
             )
         }),
         change: match capability.0 {

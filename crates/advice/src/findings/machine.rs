@@ -3,9 +3,10 @@
 use super::{Check, Finding, Scope, fold, shared_gpu, throttled, watched};
 
 /// What is looked at, in the order in which it is told.
-const CHECKS: [Check; 5] = [
+const CHECKS: [Check; 6] = [
     Check::Device(shared_gpu::check),
     Check::Device(throttled::check),
+    Check::Timeline(watched::clocks),
     Check::Timeline(watched::nodes),
     Check::Timeline(watched::launches),
     Check::Timeline(watched::stacks),

@@ -5,10 +5,10 @@ use std::ops::RangeInclusive;
 
 use rustc_hash::FxHashSet;
 
-use super::around;
 use super::program::Framework;
 use super::words::seen_at;
 use super::{Finding, Occurrence, Rule, Says, Scope, Severity};
+use super::{around, cold_start};
 use crate::thresholds;
 use activity::units::{self, bytes, duration, percent, share};
 use activity::{Direction, Ns, Span, What};
@@ -85,11 +85,12 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
         return None;
     }
     let is_cold = found.iter().any(|it| it.rule == Rule::ColdStart);
-    let (group, time) = largest(scope, f, found, is_cold)?;
+    let cold = is_cold.then(|| cold_start::pinning(scope));
+    let (group, time) = largest(scope, f, found, cold.as_ref())?;
     if let Some(pauses) = pauses(scope, f, time).filter(|_| group == Group::Host) {
         return Some(pauses);
     }
-    let here = |gap: Gap, pieces: Pieces| untold(scope, is_cold, gap, pieces)[group as usize];
+    let here = |gap: Gap, pieces: Pieces| untold(scope, cold.as_ref(), gap, pieces)[group as usize];
     let gaps = scope.gaps(f);
     let gaps = gaps.map(|(gap, pieces)| (here(gap, pieces), gap.span));
     let mut at: Vec<(Ns, Span)> = gaps.filter(|it| it.0 > 0).collect();
@@ -201,11 +202,11 @@ fn largest(
     scope: &Scope,
     f: &DeviceFigures,
     found: &[Finding],
-    is_cold: bool,
+    cold: Option<&FxHashSet<CallId>>,
 ) -> Option<(Group, Ns)> {
     let mut sums = Shares::default();
     for (gap, pieces) in scope.gaps(f) {
-        let here = untold(scope, is_cold, gap, pieces);
+        let here = untold(scope, cold, gap, pieces);
         sums.iter_mut().zip(here).for_each(|(it, here)| *it += here);
     }
     // The device's own pauses are no matter of the program, nor is what other processes and the profiler take.
@@ -301,12 +302,15 @@ fn batch_behind(scope: &Scope, f: &DeviceFigures, gap: Span) -> Option<u64> {
     }
 }
 
-/// Idle time of a gap, by group, that neither a page that comes back nor a cold start explains. What precedes such a page is
+/// Idle time of a gap, by group, that neither a page that comes back nor a cold start, with calls that pin, explains. What precedes such a page is
 /// the CPU's access to it: no matter of its code alone.
-fn untold(scope: &Scope, is_cold: bool, gap: Gap, pieces: Pieces) -> Shares {
+fn untold(scope: &Scope, cold: Option<&FxHashSet<CallId>>, gap: Gap, pieces: Pieces) -> Shares {
     let mut shares = Shares::default();
     let is_page = scope.causes.comes_back(gap.next);
-    let is_told = |piece: &&Piece| is_page || is_cold && scope.causes.is_first(gap.next, piece);
+    let is_cold = |piece: &Piece, pinning| {
+        scope.causes.is_first(gap.next, piece) || cold_start::is_in(piece, pinning)
+    };
+    let is_told = |piece: &&Piece| is_page || cold.is_some_and(|it| is_cold(piece, it));
     for piece in pieces.iter().filter(|piece| !is_told(piece)) {
         let group = match scope.causes.is_beside_graphs(gap, piece) {
             // A larger graph is its cure.

@@ -26,6 +26,16 @@ pub(super) fn launches(scope: &Scope) -> Option<Finding> {
     })
 }
 
+/// Clocks of CPU and GPU that the profiler did not bring together.
+pub(super) fn clocks(scope: &Scope) -> Option<Finding> {
+    let apart = duration(scope.causes.graph().clocks_apart()?);
+    Some(Finding {
+        title: format!("clocks of CPU and GPU are at least {apart} apart in this trace: copies begin behind the syncs that wait for them"),
+        advice: "What the GPU did holds, and so does what the CPU did. Times from one to the other do not.".to_owned(),
+        ..everywhere(scope)
+    })
+}
+
 /// Python's functions, which PyTorch's profiler records one by one where it is told to, and ranges around each operator.
 pub(super) fn stacks(scope: &Scope) -> Option<Finding> {
     let span = scope.trace.operations_extent()?;

@@ -87,7 +87,7 @@ impl Finding {
             let of = if self.step.is_some() { " a step" } else { "" };
             return Some(format!("{} saves an estimated {between}{of}", self.cure));
         }
-        if self.severity < Severity::Warning || self.cure.is_empty() {
+        if self.gain.is_some() || self.severity < Severity::Warning || self.cure.is_empty() {
             return self.gain.clone();
         }
         if self.rule == Rule::CopyBound {

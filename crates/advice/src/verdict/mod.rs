@@ -502,9 +502,9 @@ fn bound(split: &Split) -> Bound {
         Bound::Compute if share(split.collective, whole) >= EXPOSED_MIN => Bound::Peer,
         other => other,
     };
-    // A GPU that computes for most of the time and is kept waiting for the rest is kept waiting. One that copies all
-    // the while is not.
-    let is_other = of(most(&others[..3])) > stall;
+    // A GPU that computes for most of the time and is kept waiting for the rest is kept waiting. One that copies or
+    // sets memory all the while is not.
+    let is_other = of(most(&others[..3])).max(split.memsets().unwrap_or(0)) > stall;
     // Idle time that nothing explains may be any of it.
     let unknown = of(Bound::Unknown);
     let is_idle = is_stalled || unknown + stall > of(Bound::Compute);

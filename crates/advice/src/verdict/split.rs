@@ -61,7 +61,9 @@ pub(super) struct Split {
     pub kernels: FxHashMap<NameId, Ns>,
     /// Time of CUDA graphs of which only the whole was recorded.
     pub graphs: Ns,
-    /// The shapes that they were launched with.
+    /// What memsets set.
+    pub memset_bytes: u64,
+    /// The shapes that kernels were launched with.
     pub shapes: FxHashSet<ShapeId>,
     /// Time in which a copy of each direction ran.
     pub directions: [Ns; Direction::NAMED.len()],
@@ -205,6 +207,7 @@ impl Split {
         }
         self.shapes.extend(other.shapes);
         self.syncs += other.syncs;
+        self.memset_bytes += other.memset_bytes;
         self.in_graphs += other.in_graphs;
         self.span = self.span.hull(other.span);
         self.ideal = self.ideal.max(other.ideal);
@@ -346,6 +349,8 @@ impl Split {
                 if let What::Kernel(kernel) = activity.what {
                     let waited = waiting.get(&(id, row)).copied().unwrap_or(0);
                     *shapes.entry(kernel.shape).or_default() += activity.span.len() - waited;
+                } else if let What::Memset(it) = activity.what {
+                    self.memset_bytes += it.bytes;
                 } else if matches!(activity.what, What::Graph(_)) {
                     self.graphs += activity.span.len();
                 }

@@ -87,8 +87,20 @@ fn memsets_that_take_most_are_bound_by_memory() {
         scene.kernel("k", 1, 600_000, 600_000 + kernel);
         verdict(&mut scene).text
     };
-    let memsets = "GPU-bound: memsets, bound by memory, run 60 % of 1.00 ms";
+    let memsets = "GPU-bound: memsets of 1 GiB, bound by memory, run 60 % of 1.00 ms";
     assert_eq!(told(400_000), memsets);
+    // What the CPU does for less time than that is less to be named.
+    let waits = |at: Ns| {
+        let mut scene = Scene::new();
+        scene.memset(1, 1 << 30, 0, 600_000);
+        scene.call("cudaLaunchKernel", at, at + 5_000);
+        scene.kernel("k", 1, at + 7_000, at + 8_000);
+        verdict(&mut scene).text
+    };
+    let memsets = "GPU-bound: memsets of 1 GiB, bound by memory, run 60 % of 1.00 ms";
+    assert_eq!(waits(992_000), memsets);
+    let text = waits(1_992_000);
+    assert!(text.starts_with("CPU-bound: GPU idle 70 %"), "{text}");
     assert!(
         told(900_000).starts_with("GPU-bound: kernels run 60 %"),
         "{}",

@@ -9,7 +9,7 @@ use super::split::{CpuWork, Split};
 use super::{Answered, Bound, STALL_SHARE};
 use crate::findings::alloc_loop::is_allocation;
 use activity::text::{NAME_MAX, counted, cut_middle, printable};
-use activity::units::{duration, percent, share};
+use activity::units::{bytes, duration, percent, share};
 use activity::{Direction, NameId, Ns, What, occupancy};
 use causes::graph::CallKind;
 use causes::stacks::LineShare;
@@ -421,10 +421,18 @@ impl Told<'_> {
                 "GPU-bound{several}: CUDA graphs, recorded only as a whole, run {part} of {of}"
             );
         }
-        let most = most(&split.kernels).filter(|_| split.memsets().is_none());
+        let exchanges = |name: &NameId| is_communication(self.trace.names().full(*name));
+        // What computing is bound by is no communication beside it.
+        let mut own = split.kernels.clone();
+        own.retain(|name, _| !exchanges(name));
+        let most = most(if own.is_empty() { &split.kernels } else { &own });
+        let most = most.filter(|_| split.memsets().is_none());
         let Some((name, time)) = most else {
             let part = percent(self.part);
-            return format!("GPU-bound{several}: memsets, bound by memory, run {part} of {of}");
+            let moved = bytes(split.memset_bytes);
+            return format!(
+                "GPU-bound{several}: memsets of {moved}, bound by memory, run {part} of {of}"
+            );
         };
         let computing = share(split.computing, split.whole());
         // Kernels beside each other: the part of all kernel time is what can be said of one.
@@ -437,7 +445,7 @@ impl Told<'_> {
             return format!("GPU-bound{several}: kernels run {computing} of {of}, {words}");
         }
         // What exchanges data takes few SMs on purpose.
-        let is_meant = is_communication(self.trace.names().full(name));
+        let is_meant = exchanges(&name);
         let sms = match is_meant
             || all as f64 > split.computing as f64 * cases::BESIDE_EACH_OTHER.value()
         {

@@ -172,6 +172,26 @@ impl Graph {
         told.filter(|[captured, _]| CAPTURE_RUNS * ran <= *captured)
     }
 
+    /// How far the clocks of CPU and GPU are apart at least, where syncs end before the copies begin that they wait for.
+    /// None of them may fit.
+    pub fn clocks_apart(&self) -> Option<Ns> {
+        let (calls, at_once) = (&self.calls, 1_000_000);
+        let late = |wait: usize| {
+            let before = calls.previous[wait];
+            let is_one = matches!(
+                calls.kind[wait],
+                CallKind::WaitStream | CallKind::WaitDevice
+            ) && before != NONE
+                && calls.kind[before as usize] == CallKind::Copy;
+            let copy = is_one.then(|| calls.first_op[before as usize])?;
+            (copy != NONE).then(|| self.ops.start[copy as usize] - calls.end[wait])
+        };
+        let all: Vec<Ns> = (0..calls.len()).filter_map(late).collect();
+        let is_so = all.iter().all(|it| *it > at_once);
+        let told = cases::LOOP_MIN.is_reached_by(all.len()) && is_so;
+        told.then(|| all.into_iter().max()).flatten()
+    }
+
     /// Bytes of memory that it takes.
     pub fn memory(&self) -> usize {
         self.ops.memory() + self.calls.memory()

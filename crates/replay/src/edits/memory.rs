@@ -1,4 +1,4 @@
-//! `reuse`: memory of the device is taken once and kept.
+//! `reuse`: memory of the device, and what is pinned of the host, is taken once and kept.
 
 use super::Editing;
 use activity::Ns;
@@ -30,7 +30,6 @@ pub(super) fn reuse(on: &mut Editing<'_, '_>) {
         if on.program.kind(c) == CallKind::Memory
             && !is_start
             && !call.is_gone
-            && !on.call_name(c).contains("Host")
             && on.program.call_span(c).start < last
             && on.has_call(c)
         {

@@ -123,7 +123,7 @@ fn tiny_copies_and_the_waits_between_them() {
     // The first copy, and what the host does for each of the others: between two copies nothing but 8 us.
     assert_eq!((found.count, found.bound_ns), (100, 99 * 20_000 + 1_500));
     // On the device each takes 1.5 us, its call 3.
-    let told = "150 µs, their calls 300 µs";
+    let told = "150 µs, their calls 300 µs, with what lies between 1.98 ms";
     assert!(found.title.ends_with(told), "{}", found.title);
     let found = sick("sync-in-loop", Scene::new().put(batch));
     // The gaps are 18.5 us each, but the waits last 8.5: without them no more is won.

@@ -88,14 +88,15 @@ fn what_a_cold_start_is_made_of_is_named() {
         (found.title, found.advice.contains("-arch"))
     };
     let (title, is_built) = told("cudaFree", 200_000_000, "Driver JIT compiler (CUDA)");
-    let expected = "cold start: 260 ms spent on making the context, compiling PTX in the driver and pinning host memory";
+    let expected = "cold start: 260 ms spent on making the context (200 ms), compiling PTX in the driver (20.0 ms) and pinning host memory (40.0 ms)";
     assert!(title.starts_with(expected) && is_built, "{title}");
     let (title, is_built) = told(
         "cuDriverGetVersion",
         200_000,
         "Lazy function loading (CUDA)",
     );
-    let expected = "cold start: 60.0 ms spent on loading GPU code and pinning host memory";
+    let expected =
+        "cold start: 60.0 ms spent on loading GPU code (20.0 ms) and pinning host memory (40.0 ms)";
     assert!(title.starts_with(expected) && !is_built, "{title}");
 }
 
@@ -118,6 +119,39 @@ fn an_open_compiler_is_no_cure_of_pinning() {
     assert_eq!([told(100_000), told(10_000_000)], [said, said]);
     let both = told(100_000_000);
     assert!(both.starts_with(said) && both.contains("-arch"), "{both}");
+}
+
+/// Two kernels, with so many calls of 25 ms between them that lock memory, behind a first call of 1 ms.
+#[test]
+fn pinning_is_counted_where_the_gpu_waits_for_it() {
+    let scene = |name: &str, number: i64| {
+        let mut scene = Scene::new();
+        scene.call("cudaHostAlloc", -1_500_000, -500_000);
+        scene.call("cudaLaunchKernel", 0, 5_000);
+        scene.kernel("k", 1, 6_000, 106_000);
+        for i in 0..number {
+            scene.call(name, 200_000 + i * 25_000_000, 25_200_000 + i * 25_000_000);
+        }
+        let at = 300_000 + number * 25_000_000;
+        scene.call("cudaLaunchKernel", at, at + 5_000);
+        scene.kernel("k", 1, at + 6_000, at + 10_000_000);
+        scene
+    };
+    let found = sick("cold-start", &mut scene("cuMemHostAlloc", 1));
+    let told = (found.bound_ns, found.inside_ns, found.gain(0.0));
+    let gain = "up to 25.0 ms from pinning earlier";
+    assert_eq!(told, (26_000_000, Some(25_000_000), Some(gain.to_owned())));
+    let what = "26.0 ms spent on pinning host memory;";
+    assert!(found.title.contains(what), "{}", found.title);
+    cured("no-cure", &mut scene("cuMemHostAlloc", 1));
+    // What gives pages back pins none, and what is pinned over and over is no start.
+    for (name, number) in [
+        ("cuMemFreeHost", 1),
+        ("cudaHostUnregister", 1),
+        ("cuMemHostAlloc", 8),
+    ] {
+        sick("no-cure", &mut scene(name, number));
+    }
 }
 
 /// Kernels with an allocation before each, of 1 us. These take a second.
@@ -277,7 +311,7 @@ fn of_few_calls_those_before_the_quickest_are_first_ones() {
         &mut locking([266_000_000, 715_000_000, 4_000]),
     );
     assert_eq!((found.count, found.bound_ns), (3, 981_004_000));
-    let what = "making the context and pinning host memory";
+    let what = "making the context (266 ms) and pinning host memory (715 ms)";
     assert!(found.title.contains(what), "{}", found.title);
     let found = sick("cold-start", &mut locking([1_000_000, 715_000_000, 4_000]));
     assert!(
@@ -344,7 +378,7 @@ fn a_first_launch_that_makes_the_context_compiles_nothing() {
     assert!(!found.advice.contains("PTX"), "{}", found.advice);
     let found = told(90_000_000);
     assert!(
-        found.title.contains("and loading GPU code"),
+        found.title.contains("and loading GPU code (10"),
         "{}",
         found.title
     );
@@ -620,4 +654,51 @@ fn what_kernels_allocate_that_run_for_the_first_time_is_in_no_loop() {
     // Between the first operation and the last.
     assert_eq!(sick("alloc-in-loop", &mut scene(2)).bound_ns, 23 * 30_000);
     cured("alloc-in-loop", &mut scene(24));
+}
+
+#[test]
+fn what_is_pinned_between_launches_over_and_over_is_a_loop() {
+    // Kernels of 20 us, with pages locked for 30 us before each and let go for 10 us behind it, by the thread that launches or another.
+    let scene = |thread: u32| {
+        let mut scene = Scene::new();
+        for at in (0..24).map(|i| i * 100_000) {
+            scene
+                .on_thread(thread)
+                .call("cudaHostRegister", at, at + 30_000);
+            scene
+                .on_thread(0)
+                .call("cudaLaunchKernel", at + 40_000, at + 45_000);
+            scene.kernel("k", 1, at + 50_000, at + 70_000);
+            scene
+                .on_thread(thread)
+                .call("cudaHostUnregister", at + 75_000, at + 85_000);
+        }
+        scene
+    };
+    let found = sick("alloc-in-loop", &mut scene(0));
+    // Between the first operation and the last.
+    assert_eq!((found.count, found.bound_ns), (46, 23 * 40_000));
+    assert!(found.advice.starts_with("Pin once"), "{}", found.advice);
+    cured("alloc-in-loop", &mut scene(1));
+}
+
+#[test]
+fn so_many_arrays_that_are_brought_one_by_one_need_one_allocation() {
+    // So many arrays of 40 us with an allocation of 100 us each, and a kernel; the context takes 100 ms.
+    let scene = |arrays: Ns| {
+        let mut scene = Scene::new();
+        scene.call("cudaStreamCreate", -200_000_000, -100_000_000);
+        for at in (0..arrays).map(|i| i * 200_000) {
+            scene.call("cudaMalloc", at, at + 100_000);
+            scene.call("cudaMemcpy", at + 110_000, at + 160_000);
+            scene.copy(Direction::H2D, 1, 100_000, at + 115_000, at + 155_000);
+        }
+        let at = arrays * 200_000;
+        scene.call("cudaLaunchKernel", at, at + 5_000);
+        scene.kernel("k", 1, at + 6_000, at + 96_000);
+        scene
+    };
+    let found = sick("alloc-in-loop", &mut scene(1_001));
+    assert_eq!((found.count, found.bound_ns), (1_000, 100_000_000));
+    cured("alloc-in-loop", &mut scene(900));
 }

@@ -313,6 +313,19 @@ fn products_in_fp32_are_known_by_their_names() {
             .contains("fp16")
     );
     assert_eq!(of("maxwell_sgemm_128x64_nn", 6), None);
+    // Attention in fp32 is split for tensor cores, which half precision need not be.
+    let split = of(
+        "fmha_cutlassB_f32_aligned_64x64_k64_sm80(PyTorchMemEffAttention)",
+        8,
+    );
+    assert!(split.expect("it").1.contains("bf16 or fp16"));
+    assert_eq!(
+        of(
+            "fmha_cutlassB_bf16_aligned_64x64_k64_sm80(PyTorchMemEffAttention)",
+            8
+        ),
+        None
+    );
     for name in [
         "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas",
         "cutlass_80_tensorop_s1688gemm_128x128_16x5_nn_align4",

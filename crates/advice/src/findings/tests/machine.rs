@@ -182,3 +182,26 @@ fn a_container_that_is_stopped() {
     );
     assert!(both.bound_ns >= 356 * MS, "{}", both.bound_ns);
 }
+
+#[test]
+fn clocks_of_cpu_and_gpu_that_are_apart_are_told() {
+    // Copies back, each with a sync of 20 us behind its call of 5 us. They begin so long after the call, one of them 10 us after it.
+    let told = |late: Ns, fits: bool| {
+        let mut scene = Scene::new();
+        for i in 0..10 {
+            let at = i * MS;
+            let begins = at + if fits && i == 4 { 10_000 } else { late };
+            scene.call("cudaMemcpyAsync", at, at + 5_000);
+            scene.copy(Direction::D2H, 1, 4, begins, begins + 2_000);
+            scene.call("cudaStreamSynchronize", at + 6_000, at + 26_000);
+        }
+        in_scope(&scene.trace(), None, PEAKS, machine).map(|it| it.title)
+    };
+    // 800 ms after the call is 799.974 ms behind the sync.
+    let said = told(800 * MS, false).unwrap_or_default();
+    assert!(
+        said.starts_with("clocks of CPU and GPU are at least 800 ms apart"),
+        "{said}"
+    );
+    assert_eq!((told(800 * MS, true), told(10_000, false)), (None, None));
+}
