@@ -14,6 +14,7 @@ use activity::text::printable;
 use activity::{Activity, LaunchShape, Ns, Range, RangeKind, Span, What, occupancy, units};
 use advice::verdict::Answered;
 use causes::stacks::LaunchLine;
+use causes::{Cause, Explanation};
 use figures::fill::Fill;
 use figures::shapes::ShapeRow;
 use figures::tables::{self, NameRow};
@@ -226,8 +227,7 @@ impl Details {
             && !run.is_none()
             && !state.used(device).overlaps(gap)
         {
-            self.unused(state, device, gap.start);
-            return;
+            return self.unused(state, device, gap.start);
         }
         let word = match (kind.lane(), kind.device()) {
             (Some(id), _) if matches!(kind, RowKind::Stream(_)) => gaps::word(&run.trace, id, gap),
@@ -257,6 +257,17 @@ impl Details {
             false => ("has no work after", used.end),
         };
         let at = units::duration(at - state.zero());
+        // Its first operation may have been launched long ago.
+        let is_wait =
+            |it: &Explanation| matches!(it.cause, Cause::Event | Cause::Stream | Cause::Engine);
+        if let Some(why) = state.why().filter(|it| time < used.start && is_wait(it)) {
+            self.name = Some((
+                format!("{gpu} begins at {at}: {}", why.cause.label()),
+                Role::Warning,
+            ));
+            self.facts = vec![why.sentence.clone()];
+            return;
+        }
         self.name = Some((format!("{gpu} {word} {at}"), Role::Text));
         let why = match state.rows.gpus().nth(1) {
             None => "not counted as idle",

@@ -100,7 +100,7 @@ impl Finding {
                 let left = duration(it.measured_ns - it.on_top);
                 Some(format!("{cure}: {} → {left}", duration(it.measured_ns)))
             }
-            (Some(_), Some(it)) => Some(format!("{cure} brings {}", duration(it.on_top))),
+            (Some(_), Some(it)) => Some(format!("{cure} saves {}", duration(it.on_top))),
             _ if self.is_all => Some(format!("try {cure}")),
             _ => (self.most() > 0).then(|| format!("up to {} from {cure}", duration(self.most()))),
         }

@@ -9,7 +9,7 @@ use super::Bound;
 use super::words::UNTRACED;
 use crate::findings::{Finding, HOST_FUNCTION, Occurrence, OfSteps, Rule, Scope};
 use activity::text::{NAME_MAX, cut_middle};
-use activity::units::{duration, percent, share};
+use activity::units::{count as group, duration, percent, share};
 use activity::{Ns, Span};
 use causes::stacks::LineShare;
 use causes::{Cause, Causes, IdleCause};
@@ -44,6 +44,9 @@ pub struct OddSteps {
     /// The line that is to blame, where samples tell.
     #[serde(skip)]
     pub line: Option<LineShare>,
+    /// How many operations more one of them has than a typical step, where that is more than half of it.
+    #[serde(skip)]
+    operations: usize,
     /// Median time of the others, and the spans of the odd ones, the longest first.
     #[serde(skip)]
     pub median: Ns,
@@ -60,23 +63,52 @@ impl OddSteps {
         let looked = Looked::at(steps, kind)?;
         let most = looked.idle(causes).or_else(|| looked.work(trace));
         let (bound_by, work, line) = most.unwrap_or((Bound::Unknown, OddWork::default(), None));
+        let holds = |step: usize| {
+            let own = trace
+                .streams()
+                .filter(|it| it.1.key().process == steps.process);
+            own.map(|it| it.1.starting(steps.spans[step]).len())
+                .sum::<usize>()
+        };
+        let usual = holds(kind.typical);
+        let mean = kind.costly.iter().map(|it| holds(*it)).sum::<usize>() / count;
+        let operations = if 2 * mean > 3 * usual {
+            mean - usual
+        } else {
+            0
+        };
+        let why = match operations {
+            0 => Some(work.name).filter(|it| !it.is_empty()),
+            more => Some(format!("{} operations more", group(more as u64))),
+        };
+        let which = match (steps.kinds.len(), kind.costly.as_slice()) {
+            // As a list of all steps numbers them: those of the start are no part of what is told of.
+            (1, [step]) if steps.steady.start > 0 => {
+                format!(
+                    "step {} of {}",
+                    group(*step as u64 + 1),
+                    group(steps.spans.len() as u64)
+                )
+            }
+            // The last one, whose end nobody saw, is one of them; those of the start are counted with them elsewhere.
+            (1, _) if steps.steady.start > 0 => kind.odd_text(&format!(
+                "the last {}",
+                steps.spans.len() - steps.steady.start
+            )),
+            (1, _) => kind.odd_text(&steps.spans.len().to_string()),
+            _ => kind.odd_text(&kind.steps.len().to_string()),
+        };
         let mut spans: Vec<Span> = kind.costly.iter().map(|&it| steps.spans[it]).collect();
         spans.sort_by_key(|it| Reverse(it.len()));
         Some(OddSteps {
-            which: kind.odd_text(&match steps.kinds.len() {
-                // The last one, whose end nobody saw, is one of them; those of the start are counted with them elsewhere.
-                1 if steps.steady.start > 0 => {
-                    format!("the last {}", steps.spans.len() - steps.steady.start)
-                }
-                1 => steps.spans.len().to_string(),
-                _ => kind.steps.len().to_string(),
-            }),
+            which,
             count,
             every: kind.every,
             more_ns: total_ns / count as Ns,
             total_ns,
             share: share(total_ns, steps.steady().iter().map(|it| it.len()).sum()),
-            why: Some(work.name).filter(|it| !it.is_empty()),
+            why,
+            operations,
             bound_by,
             cure: work.cure,
             line,
@@ -93,7 +125,10 @@ impl OddSteps {
             false => "takes",
         };
         let (more, part) = (duration(self.more_ns), percent(self.share));
-        let why = why.as_ref().map_or(String::new(), |it| format!(" in {it}"));
+        let by = if self.operations > 0 { ", with" } else { " in" };
+        let why = why
+            .as_ref()
+            .map_or(String::new(), |it| format!("{by} {it}"));
         format!("{which} {takes} {more} more{why}: {part} of the time")
     }
 

@@ -37,6 +37,9 @@ fn step_of(kind: &StepKind) -> String {
     format!("{} step", kind.name).trim_start().to_owned()
 }
 
+/// So many steps of a start-up are told, as the first of those that are told of has a number above it.
+const START_UP_TOLD: usize = 10;
+
 /// "start-up 7.43 ms, most of it in memsets of 1 GiB": no finding tells of these.
 pub(super) fn start_up(trace: &Trace, steps: &Steps) -> String {
     let (mut spans, mut all) = (Vec::new(), 0);
@@ -49,7 +52,11 @@ pub(super) fn start_up(trace: &Trace, steps: &Steps) -> String {
             }
         }
     }
-    let text = format!("start-up {}", duration(steps.start_up.len()));
+    let of = match steps.steady.start {
+        many @ START_UP_TOLD.. => format!(" with {many} steps"),
+        _ => String::new(),
+    };
+    let text = format!("start-up {}{of}", duration(steps.start_up.len()));
     match 2 * Span::union_len(spans) > steps.start_up.len() {
         true => format!("{text}, most of it in memsets of {}", bytes(all)),
         false => text,

@@ -844,6 +844,27 @@ fn held_up(count: i64, saves: fn(i64) -> bool, time: Ns, is_recording: bool) -> 
     by_steps(&mut scene).remove(0)
 }
 
+/// Of 31 steps of three kernels of 1 ms, one has nine.
+#[test]
+fn a_step_that_does_more_is_told_by_what_it_does() {
+    let mut scene = Scene::new();
+    let mut now = 0;
+    for step in 0..31 {
+        let (from, kernels) = (now, if step == 12 { 9 } else { 3 });
+        for kernel in 0..kernels {
+            let (call, at) = (now + kernel * 1_000, now + 10_000 + kernel * 1_000_000);
+            scene.call("cudaLaunchKernel", call, call + 900);
+            scene.kernel("gemm", 1, at, at + 1_000_000);
+        }
+        now += 10_000 + kernels * 1_000_000;
+        scene.call("cudaStreamSynchronize", from + 10_000, now);
+        scene.range(RangeKind::Nvtx, &format!("step {step}"), 0, from, now);
+    }
+    let told = by_steps(&mut scene).remove(0).beside;
+    let one = "1 of 31 steps takes 6.00 ms more, with 6 operations more: 6 % of the time";
+    assert_eq!(told, [one]);
+}
+
 #[test]
 fn what_a_program_does_for_long_outside_cuda_stands_behind() {
     let told = |took: i64, starting: i64| {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::tui::action::Action;
 use crate::tui::{render, tests::text};
-use activity::{Direction, Kernel, What};
+use activity::{Direction, Kernel, SyncKind, What};
 use trace::Trace;
 use trace::testing::pinned;
 
@@ -200,6 +200,42 @@ fn two_gpus() -> App {
     app.state.size = Size::new(120, 40);
     app.prepare();
     app
+}
+
+/// The second GPU's stream waits for an event behind the first one's kernel: it has work, which cannot begin.
+#[test]
+fn what_a_gpu_waits_for_before_its_first_operation_is_told() {
+    let mut scene = Scene::new();
+    scene.call("cudaLaunchKernel", 0, 2_000);
+    scene.kernel("first", 1, 5_000, 10 * MS);
+    scene.call("cudaEventRecord", 3_000, 4_000);
+    scene.event(1, 5, 4_000);
+    scene.call("cudaStreamWaitEvent", 5_000, 6_000);
+    scene.sync(SyncKind::StreamWaitEvent, Some(2), Some(5), 5_000, 6_000);
+    scene.call("cudaLaunchKernel", 7_000, 9_000);
+    let place = activity::Place {
+        device: 1,
+        context: 1,
+        stream: 2,
+    };
+    let kernel = Kernel {
+        place,
+        shape: 0,
+        graph: 0,
+        node: 0,
+    };
+    // The fourth call launched it.
+    scene.push(10 * MS + 5_000, 20 * MS, 4, What::Kernel(kernel));
+    let mut app = App::of_trace(scene.trace(), None, gpus());
+    app.state.size = Size::new(120, 40);
+    app.prepare();
+    press(&mut app, "L");
+    let told = screen(&mut app);
+    assert!(
+        told.contains("waiting for another stream's event"),
+        "{told}"
+    );
+    assert!(!told.contains("has no work before"), "{told}");
 }
 
 #[test]

@@ -309,6 +309,15 @@ fn rate_with_unit(gb_per_s: f64) -> String {
     }
 }
 
+/// The same in few columns: what moved is never 0.
+fn short_rate(gb_per_s: f64) -> String {
+    match gb_per_s {
+        r if r >= 1.0 => format!("{r:.0} GB/s"),
+        r if r >= 1e-3 => format!("{:.0} MB/s", r * 1e3),
+        r => format!("{:.0} kB/s", r * 1e6),
+    }
+}
+
 fn bandwidth(
     state: &State,
     (device, direction): (usize, Direction),
@@ -343,10 +352,7 @@ fn bandwidth(
     let figure = rate_with_unit(average);
     let side = match known {
         // Without room for a figure with its unit beside the name it stands here.
-        _ if !has_figure && average < 1.0 => {
-            fit(room, [figure.clone(), format!("{:.0} MB/s", average * 1e3)])
-        }
-        _ if !has_figure => fit(room, [figure.clone(), format!("{average:.0} GB/s")]),
+        _ if !has_figure => fit(room, [figure.clone(), short_rate(average)]),
         Some(peak) if average >= 0.01 * peak => {
             let share = units::percent(average / peak);
             let of = format!("{share} of {} GB/s", units::rate(peak));

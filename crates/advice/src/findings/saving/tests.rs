@@ -68,7 +68,7 @@ fn a_saving_is_what_the_replay_of_its_edit_takes_less() {
         None,
     );
     let gain = in_steps.gain(0.0);
-    assert_eq!(gain.as_deref(), Some("removing the syncs brings 361 µs"));
+    assert_eq!(gain.as_deref(), Some("removing the syncs saves 361 µs"));
     // It is 46 % of the time: more than a GPU can lose that is idle for 40 % of it, so that kernels overlap, too.
     let left = in_steps.gain(0.4);
     assert_eq!(left.as_deref(), Some("removing the syncs: 780 µs → 419 µs"));

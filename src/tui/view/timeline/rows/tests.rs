@@ -280,3 +280,9 @@ fn a_depth_of_a_stack_without_anything_in_view_takes_no_line() {
     app.state.focus.camera.viewport.show(Span::new(500, 900));
     assert!(Shared::default().is_blank(&app.state, &row));
 }
+
+#[test]
+fn a_short_rate_of_what_moved_is_never_0() {
+    let short = [54.9, 0.72, 0.000_446].map(short_rate);
+    assert_eq!(short, ["55 GB/s", "720 MB/s", "446 kB/s"]);
+}
