@@ -25,12 +25,15 @@ type Level = (u32, i64, i64);
 pub(super) fn read(tables: &Tables, rows: &RowReader<'_>) -> rusqlite::Result<Vec<(u32, Samples)>> {
     let threads: FxHashMap<i64, u32> = rows.threads.iter().map(|it| (it.1, it.0)).collect();
     let mut events: FxHashMap<i64, (Ns, i64, Vec<Level>)> = FxHashMap::default();
+    let mut lost = 0;
     tables.each("COMPOSITE_EVENTS", &["id", "start", "globalTid"], |row| {
         if let (Some(id), Some(at), Some(thread)) = (int(row, 0), int(row, 1), int(row, 2))
             && threads.contains_key(&thread)
-            && events.len() < FRAMES_MAX
         {
-            events.insert(id, (at, thread, Vec::new()));
+            match events.len() < FRAMES_MAX {
+                true => drop(events.insert(id, (at, thread, Vec::new()))),
+                false => lost += 1,
+            }
         }
     })?;
     let columns = [
@@ -43,9 +46,15 @@ pub(super) fn read(tables: &Tables, rows: &RowReader<'_>) -> rusqlite::Result<Ve
     ];
     let mut count = 0;
     tables.each("SAMPLING_CALLCHAINS", &columns, |row| {
-        let is_function = small(row, 4) == 0 && small(row, 5) == 0 && count < FRAMES_MAX;
-        let event = int(row, 0).and_then(|id| events.get_mut(&id));
-        if let (Some(of), Some(symbol)) = (event.filter(|_| is_function), int(row, 2)) {
+        let is_function = small(row, 4) == 0 && small(row, 5) == 0;
+        let id = int(row, 0).filter(|_| is_function);
+        let (Some(id), Some(symbol)) = (id, int(row, 2)) else {
+            return;
+        };
+        // A stack that is cut off names another function.
+        if count == FRAMES_MAX {
+            lost += u64::from(events.remove(&id).is_some());
+        } else if let Some(of) = events.get_mut(&id) {
             of.2.push((small(row, 1), symbol, int(row, 3).unwrap_or(0)));
             count += 1;
         }
@@ -65,9 +74,11 @@ pub(super) fn read(tables: &Tables, rows: &RowReader<'_>) -> rusqlite::Result<Ve
     }
     let all = by_process.into_iter();
     let all = all.filter(|it| !it.1.is_python && !it.1.samples.defs.is_empty());
-    Ok(all
-        .map(|(process, looks)| (process, looks.finish()))
-        .collect())
+    let mut all: Vec<_> = all.map(|it| (it.0, it.1.finish())).collect();
+    if let Some((_, first)) = all.first_mut() {
+        first.sampling.lost = lost;
+    }
+    Ok(all)
 }
 
 /// Frames by symbol and module; `None` for what names no function.
@@ -147,7 +158,7 @@ impl Looks {
             }
         }
         let before = self.met.insert(thread, time);
-        let distance = before.map(|before| time - before);
+        let distance = before.map(|before| time.saturating_sub(before));
         self.distances
             .extend(distance.filter(|it| (1..PERIOD_MAX).contains(it)));
         let seen = SampledThread {
@@ -172,7 +183,9 @@ impl Looks {
         self.met.clear();
         for look in &mut self.samples.looks {
             let seen: FxHashSet<u32> = look.changed.iter().map(|it| it.thread).collect();
-            let gone = |it: &(&u32, &Ns)| !seen.contains(it.0) && look.time - it.1 > GONE * period;
+            let gone = |it: &(&u32, &Ns)| {
+                !seen.contains(it.0) && look.time.saturating_sub(*it.1) > GONE * period
+            };
             let gone: Vec<u32> = self.met.iter().filter(gone).map(|it| *it.0).collect();
             for thread in gone {
                 self.met.remove(&thread);
