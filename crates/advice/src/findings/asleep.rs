@@ -20,6 +20,15 @@ const NAMES: [&str; 7] = [
 /// Calls of the C library that wait for somebody who types, whole.
 const TYPED: [&str; 6] = ["getc", "fgetc", "getchar", "fgets", "getline", "scanf"];
 
+/// Calls of the system that wait for other threads or processes.
+const WAITS: &str =
+    "poll ppoll select epoll_wait futex pthread_cond_wait pthread_cond_timedwait sem_wait waitpid";
+
+/// Whether a call works on nothing: it waits for other threads or processes.
+pub(crate) fn is_wait(name: &str) -> bool {
+    WAITS.split(' ').any(|it| it == name)
+}
+
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !cases::HOST_SHARE.is_reached_by(f.idle_share()) {
         return None;

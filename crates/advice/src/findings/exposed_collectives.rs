@@ -7,7 +7,7 @@ use super::{DeviceFigures, Finding, Occurrence, Says, Scope, Severity};
 use crate::thresholds;
 use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{duration, percent};
-use activity::{Ns, What};
+use activity::{Ns, Span, What};
 use causes::graph::NONE;
 use causes::{Bound, first_use};
 use figures::collectives::Collectives;
@@ -91,7 +91,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     rows.sort_by_cached_key(|at| (std::cmp::Reverse(length(at)), *at));
     // What waits for a late rank no overlap hides.
     let (long, waited) = waits_alone(scope, &rows);
-    let is_most = long > 0 && 2 * waited >= rows.iter().map(length).sum();
+    let is_most = long > 0 && 2 * waited >= collectives.took;
     if cases::WAITS_FOR_A_RANK.holds(is_most) {
         return Some(waiting(scope, f, rows, (long, waited)));
     }
@@ -101,8 +101,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let waits = likely_waited(long, waited);
-    let is_hidden = 10 * alone < collectives.took;
-    let (advice, hides) = advice(scope, rows.first().copied()?, is_hidden);
+    let (advice, hides) = advice(scope, rows.first().copied()?, 10 * alone < collectives.took);
     let (first, cure) = match is_on_compute_stream(scope, f, &rows) {
         true => (SAME_STREAM, "a stream of its own for communication"),
         false => ("", hides),
@@ -142,7 +141,8 @@ fn likely_waited(long: usize, waited: Ns) -> String {
 /// come, so that they most likely wait for one. `rows` has the longest first. Without a size buckets of gradients differ; of exchanges
 /// the longest tells, and what it takes beyond the next where it is most of all.
 fn waits_alone(scope: &Scope, rows: &[(usize, usize)]) -> (usize, Ns) {
-    let length = |&(lane, row): &(usize, usize)| scope.trace.lanes()[lane].span(row).len();
+    let span = |&(lane, row): &(usize, usize)| scope.trace.lanes()[lane].span(row);
+    let length = |at: &(usize, usize)| span(at).len();
     let kind = |&(lane, row): &(usize, usize)| match scope.trace.what(lane, row) {
         What::Kernel(of) => {
             let shape = scope.trace.shape(of.shape);
@@ -170,13 +170,33 @@ fn waits_alone(scope: &Scope, rows: &[(usize, usize)]) -> (usize, Ns) {
     if scope.ranks.is_some() {
         return (0, 0);
     }
-    let sum = |of: &[_]| of.iter().map(length).sum::<Ns>();
+    // Those of several streams may wait at the same time.
+    let sum = |of: &[_]| Span::union_len(of.iter().map(span).collect());
     match ((0..rows.len() / 2).rfind(is_far), rows) {
         (Some(at), _) => (at + 1, sum(&rows[..=at])),
         (None, [first, second, _, ..]) if 2 * length(first) >= sum(rows) => {
             (0, length(first) - length(second))
         }
+        (None, [first, ..]) if is_alike => {
+            let of = kind(first);
+            let alike = rows.iter().filter(|it| kind(it) == of).map(span);
+            late(&alike.collect::<Vec<_>>())
+        }
         _ => (0, 0),
+    }
+}
+
+/// How many of one kind and size, the longest first, take twice as long as the quickest tenth, and how much longer. What waits
+/// does so for any time; where they take about the same, there is more to send.
+fn late(all: &[Span]) -> (usize, Ns) {
+    let usual = all[all.len() - 1 - all.len() / 10].len();
+    let late = &all[..all.partition_point(|it| it.len() >= 2 * usual)];
+    let length = |part: usize| late[part * late.len() / 4].len();
+    let is_spread = late.len() > 3 && length(1) >= 2 * length(3);
+    let waits = late.iter().map(|it| Span::new(it.start, it.end - usual));
+    match cases::LOOP_MIN.is_reached_by(all.len()) && is_spread {
+        true => (late.len(), Span::union_len(waits.collect())),
+        false => (0, 0),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::asleep;
 use super::program::Framework;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first};
@@ -55,6 +56,16 @@ const NATIVE: Cure = (
     "cutting CPU work",
     "",
 );
+const OTHERS: Cure = (
+    "There it waits for other threads or processes: see what those do, and have them begin earlier.",
+    "waiting less for others",
+    "",
+);
+const LOADERS: Cure = (
+    "There it waits for other processes, in PyTorch mostly a DataLoader's: more workers, kept alive (persistent_workers), that load further ahead.",
+    MORE_WORKERS,
+    "workers",
+);
 const OTHER: Cure = (
     "Look at what the CPU does there: do less of it, do it earlier, or in another thread.",
     "cutting CPU work",
@@ -71,6 +82,14 @@ fn is_worker(scope: &Scope, name: NameId) -> bool {
 fn is_random(scope: &Scope, name: NameId) -> bool {
     let op = scope.trace.names().full(name).strip_prefix("aten::");
     op.is_some_and(|it| it.starts_with("rand") || ["normal_", "uniform_"].contains(&it))
+}
+
+/// What is said of a call of the system that waits for others.
+fn others(scope: &Scope) -> Cure {
+    match scope.framework() {
+        Framework::PyTorch => LOADERS,
+        _ => OTHERS,
+    }
 }
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
@@ -106,6 +125,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         (true, _) => TRACED,
         (_, Some(it)) if is_worker(scope, it) => WORKERS,
         (_, Some(it)) if is_most && is_random(scope, it) => RANDOM,
+        (_, Some(it)) if is_most && asleep::is_wait(scope.trace.names().full(it)) => others(scope),
         _ if line.as_ref().is_some_and(LineShare::is_native) => NATIVE,
         _ if loads => LOADS,
         _ if is_managed => MANAGED,

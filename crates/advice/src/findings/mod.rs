@@ -7,7 +7,7 @@
 
 pub(crate) mod alloc_loop;
 mod around;
-mod asleep;
+pub(crate) mod asleep;
 mod attention;
 mod below_roof;
 mod change;
@@ -154,6 +154,9 @@ pub struct Finding {
     /// Rules that tell less of the same.
     #[serde(skip)]
     pub instead_of: &'static [Rule],
+    /// What the one gap ends with that holds nearly all that it tells of: " before globalMM".
+    #[serde(skip)]
+    pub ends_with: String,
     /// What would save more than its cure: no bound is above what that saves.
     #[serde(skip)]
     pub at_most: Option<EditSet>,
@@ -465,7 +468,7 @@ pub(crate) fn put_surest_first(findings: &mut [Finding]) {
 
 /// What steps do not show of the start of a program: a cold start, and data that take long to come.
 pub fn of_start_up(scope: &Scope) -> Vec<Finding> {
-    let rules = [Rule::PageableCopy, Rule::ColdStart];
+    let rules = [Rule::PageableCopy, Rule::PageMigration, Rule::ColdStart];
     let rules = RULES.iter().filter(|it| rules.contains(&it.rule));
     let whole: Ns = scope.devices.iter().map(|f| f.span_ns).max().unwrap_or(0);
     let is_told = |it: &Finding| {

@@ -16,6 +16,10 @@ use causes::graph::{CallId, OpId};
 use causes::stacks::{LineShare, StackCounts};
 use causes::{Bound, Cause, Gap, Group, Piece, Pieces, Shares};
 use figures::DeviceFigures;
+use trace::describe;
+
+/// What a CPU was in that no record names.
+pub(crate) const UNTRACED: &str = "untraced CPU code";
 
 /// Whether a rule tells of a group's idle time.
 fn tells(rule: Rule, group: Group) -> bool {
@@ -79,6 +83,30 @@ pub(crate) fn paced(scope: &Scope, rate: Ns, found: &mut Vec<Finding>) {
     });
 }
 
+/// What keeps the GPU idle, in a title. Calls of the system that sleep are no work.
+fn label(scope: &Scope, f: &DeviceFigures, (group, time): (Group, Ns)) -> &'static str {
+    let asleep = scope.idle_that(f, |_, piece| {
+        let name = scope.causes.host_name(piece.culprit);
+        name.is_some_and(|id| scope.trace.names().full(id).ends_with("sleep"))
+    });
+    match group {
+        Group::Unknown => "an unknown cause",
+        Group::Host if 2 * asleep >= time => "a sleep of the CPU",
+        known => known.label(),
+    }
+}
+
+/// What a gap ends with: " before globalMM".
+fn ends_with(scope: &Scope, f: &DeviceFigures, gap: Span) -> String {
+    let graph = scope.causes.graph();
+    let all = graph.ops.of_device(f.index);
+    let at = all.partition_point(|&op| graph.ops.start[op as usize] < gap.end);
+    let what = all.get(at).map(|op| graph.what(scope.trace, *op));
+    what.map_or_else(String::new, |it| {
+        format!(" before {}", describe::in_sentence(scope.trace, &it))
+    })
+}
+
 /// The greatest group of a device that no finding tells of, where that is much.
 pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Option<Finding> {
     if !cases::NO_CURE_SHARE.is_reached_by(f.idle_share()) {
@@ -100,16 +128,12 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     let is_once = cases::ONE_GAP.is_reached_by(share(longest, time));
     let batch = batch_behind(scope, f, gap).filter(|_| is_once && group == Group::Host);
     let before = batch.map(|it| format!(" before {} come to the GPU", bytes(it)));
-    let once = match is_once {
-        true => {
-            let rest = percent(share(f.busy_ns, f.recorded_ns() - longest));
-            format!(
-                ", nearly all in one gap{} (the GPU is busy for {rest} of the remaining time)",
-                before.as_deref().unwrap_or_default()
-            )
-        }
-        false => String::new(),
+    let place = before.clone().unwrap_or_else(|| ends_with(scope, f, gap));
+    let in_one = || {
+        let rest = percent(share(f.busy_ns, f.recorded_ns() - longest));
+        format!(", nearly all in one gap{place} (the GPU is busy for {rest} of the remaining time)")
     };
+    let once = is_once.then(in_one).unwrap_or_default();
     let in_waits = || waits_in(scope, f, &at);
     let waits = (group == Group::Unknown).then(in_waits).flatten();
     let at: Vec<Occurrence> = at.iter().map(|it| Occurrence::Gap(f.index, it.1)).collect();
@@ -118,10 +142,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
         severity: Severity::Info,
         title: format!(
             "{} keeps the GPU idle for {} ({}){once}{}",
-            match group {
-                Group::Unknown => "an unknown cause",
-                known => known.label(),
-            },
+            label(scope, f, (group, time)),
             duration(time),
             percent(f.part(time)),
             match batch {
@@ -140,6 +161,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
             part: f.part(time),
             why: format!("waiting for the next batch of {}", bytes(it)),
         }).or(waits.map(|why| Says { bound: Bound::Unknown, part: f.part(time), why })),
+        ends_with: if is_once && group == Group::Host { place } else { String::new() },
         ..scope.found(f.span_ns, time, &at)
     })
 }

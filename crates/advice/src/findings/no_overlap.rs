@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 use super::{Copied, Finding, Occurrence, Scope, declared, longest_first};
 use activity::text::listed;
 use activity::units::{duration, percent, share};
-use activity::{Direction, MemoryKind, Ns, Span};
+use activity::{Direction, MemoryKind, Ns, Place, Span};
 use causes::graph::{CallId, EdgeKind, LATENCY_MAX, NONE};
 use causes::{Cause, Culprit, Group, Piece};
 use figures::DeviceFigures;
@@ -103,6 +103,12 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let (saving, hidden) = (engines.hideable(), engines.hidden());
     let is_worth = cases::LARGE_SHARE.is_reached_by(f.part(saving));
     if cases::HIDDEN_SHARE.is_reached_by(hidden) || !is_worth {
+        return None;
+    }
+    // No stream of the program's takes pages that the driver moves.
+    let moved = scope.copies(f).iter();
+    let moved = moved.filter(|it| it.2.place.stream >= Place::PREFETCHED);
+    if 2 * Span::union_len(moved.map(|it| it.1).collect()) >= f.copy_ns.max(1) {
         return None;
     }
     let copies = Copies::of(scope, f);

@@ -8,7 +8,7 @@ use super::program::Framework;
 use super::words::seen_at;
 use super::{Copied, DeviceFigures, Finding, Occurrence, Scope, longest_first};
 use crate::thresholds;
-use activity::units::{bytes, count, duration, rate};
+use activity::units::{bytes, duration, rate};
 use activity::{Direction, Ns, What};
 use causes::graph::{CallId, Engine, Graph, NONE, OpId};
 use causes::stacks::StackCounts;
@@ -17,13 +17,6 @@ use trace::Trace;
 
 /// Autograd's copy of a gradient to where the tensor lies that `.to()` brought to the GPU.
 const TO_CPU: &str = "ToCopyBackward0";
-
-/// What is said where PyTorch makes a model on the CPU and moves it once: advice, change, cure.
-const ONCE: [&str; 3] = [
-    "The program moves this once: make it on the GPU, or load it there.",
-    "torch.device: \"cuda\" around what makes it; torch.load: map_location=\"cuda\"",
-    "making data on the GPU",
-];
 
 pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     let link = link(scope, figures);
@@ -51,16 +44,8 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     let at = longest_first(copies.at.clone());
     let line = copies.seen.telling(scope.trace);
     let is_once = copies.once > moved / 2 && scope.framework() == Framework::PyTorch;
-    let (advice, change, cure) = match is_once {
-        true => (
-            ONCE[0].to_owned(),
-            scope.changes(ONCE[1], line.as_ref()),
-            ONCE[2],
-        ),
-        false => (pins(at.len()), scope.change("pin", line.as_ref()), ""),
-    };
     let gbps = moved as f64 / time.max(1) as f64;
-    Some(Finding {
+    let pins = Finding {
         title: format!(
             "{} of pageable memory {} at {} GB/s: {} in {}{staging}{}",
             activity::text::counted(at.len() as u64, "copy", "copies"),
@@ -70,26 +55,24 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
             duration(time),
             seen_at(line.as_ref()),
         ),
-        advice,
-        change,
-        cure,
-        refused: is_once.then(|| "what is moved once is not worth pinning".to_owned()),
+        advice: "Pin the host memory, and copy on a stream of its own. Until then no copy is asynchronous, whatever the call says.".to_owned(),
+        change: scope.change("pin", line.as_ref()),
         is_all: 10 * saving >= 9 * (time + idle),
         at_most: link
             .filter(|_| !beside)
             .and_then(|link| format!("pin:{link}GB/s").parse().ok()),
         ..scope.found(figures.span_ns, saving, &at)
-    })
-}
-
-fn pins(number: usize) -> String {
-    let copies = match number {
-        1 => "this copy".to_owned(),
-        _ => format!("these {} copies", count(number as u64)),
     };
-    format!(
-        "Pin the host memory of {copies}, and copy on a stream of its own. Until then no copy is asynchronous, whatever the call says."
-    )
+    Some(match is_once {
+        true => Finding {
+            advice: "The program moves this once: make it on the GPU, or load it there.".to_owned(),
+            change: scope.change("create", line.as_ref()),
+            cure: "making data on the GPU",
+            refused: Some("what is moved once is not worth pinning".to_owned()),
+            ..pins
+        },
+        false => pins,
+    })
 }
 
 /// The copies of a device that the driver stages, but for set-up.

@@ -3,8 +3,8 @@
 use super::{DeviceFigures, Finding, Occurrence, Scope};
 use crate::thresholds;
 use activity::units::{count, duration, percent, share};
-use activity::{Ns, RangeKind};
-use trace::{Lane, LaneKind, SourceKind};
+use activity::{Ns, RangeKind, What};
+use trace::{LaneKind, SourceKind};
 
 /// Records of launches, which GPUs wait for.
 pub(super) fn launches(scope: &Scope) -> Option<Finding> {
@@ -41,9 +41,16 @@ pub(super) fn stacks(scope: &Scope) -> Option<Finding> {
     let span = scope.trace.operations_extent()?;
     let launches = scope.causes.graph().ops.len().max(1);
     let each = |wanted: RangeKind| {
-        let is_one = |lane: &&Lane| matches!(lane.key().kind, LaneKind::Range { kind, .. } if kind == wanted);
-        let lanes = scope.trace.lanes().iter().filter(is_one);
-        let rows: usize = lanes.map(|lane| lane.starting(span).len()).sum();
+        let (mut rows, mut known) = (0, Vec::new());
+        let is_one = |it: &What| matches!(it, What::Range(of) if of.kind == wanted);
+        for (id, lane) in scope.trace.lanes().iter().enumerate() {
+            if matches!(lane.key().kind, LaneKind::Range { kind, .. } if kind == wanted) {
+                scope.trace.rows_of(id, &mut known, is_one, |row, is_one| {
+                    rows += usize::from(is_one && span.contains(lane.span(row).start));
+                    true
+                });
+            }
+        }
         ((rows + launches / 2) / launches) as u64
     };
     // PyTorch marks each operator where it is told to emit NVTX.
@@ -52,9 +59,7 @@ pub(super) fn stacks(scope: &Scope) -> Option<Finding> {
         (RangeKind::Function, thresholds::STACK_ROWS, "with_stack=True recorded", "Python functions", "with_stack"),
         (RangeKind::Nvtx, thresholds::NVTX_ROWS, "there are", "NVTX ranges", "most of them (emit_nvtx, autograd-nvtx)"),
     ];
-    let is_nvtx = scope.trace.source.kind != SourceKind::Kineto;
-    let marks = marks.into_iter().take(1 + usize::from(is_nvtx));
-    let mut marks = marks.map(|it| (each(it.0), it));
+    let mut marks = marks.into_iter().map(|it| (each(it.0), it));
     let (each, (.., made, what, without)) = marks.find(|it| it.0 >= it.1.1)?;
     // Where the GPU is never kept waiting, longer CPU times change nothing.
     let waits = |f: &DeviceFigures| cases::LAUNCH_IDLE_SHARE.is_reached_by(f.idle_share());

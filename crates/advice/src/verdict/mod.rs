@@ -19,6 +19,7 @@ use serde::Serialize;
 
 use crate::findings::failed::Failed;
 use crate::findings::lost_records::LostGraphs;
+use crate::findings::no_cure::UNTRACED;
 use crate::findings::{Finding, Rule};
 use activity::units::{duration, share};
 use activity::{Ns, Span};
@@ -274,15 +275,19 @@ pub fn promise(verdicts: &mut [Verdict], findings: &[Finding]) {
         if verdict.scope.of != Answered::OddSteps {
             let is_stall = matches!(verdict.bound_by, Bound::Host | Bound::Launch | Bound::Sync);
             let idle = if is_stall { verdict.idle } else { 0.0 };
-            let is_long = |it: &&Finding| it.bound_ns > verdict.span_ns;
-            let cold = findings.iter().find(|it| it.rule == Rule::ColdStart);
+            let is_cold =
+                |it: &&Finding| it.rule == Rule::ColdStart && it.bound_ns > verdict.span_ns;
+            let start_up = |it: &Finding| format!("start-up takes {}", duration(it.bound_ns));
             verdict.gain = match verdict.text.starts_with(words::TOO_LITTLE) {
-                true => (cold.filter(is_long))
-                    .map(|it| format!("start-up takes {}", duration(it.bound_ns))),
+                true => findings.iter().find(is_cold).map(start_up),
                 false => first.and_then(|it| it.gain(idle)),
             };
             if let Some(says) = first.and_then(|it| it.says.as_ref()) {
                 verdict.retell(says);
+            }
+            let place = findings.iter().find(|it| !it.ends_with.is_empty());
+            if let Some(it) = place.filter(|_| verdict.text.ends_with(UNTRACED)) {
+                verdict.text += &it.ends_with;
             }
         }
     }
@@ -310,7 +315,12 @@ fn of_class(bound: Bound, findings: &[Finding]) -> Option<&Finding> {
         let is_alike = it.severity >= first.severity || it.says.is_some();
         // A warm program gains nothing by warming up.
         let is_cold = first.rule == Rule::ColdStart && it.severity >= first.severity;
-        let times = if is_cold { 4 } else { 1 };
+        // Nor does one by what nobody knows a cure of.
+        let times = if is_cold || first.rule == Rule::NoCure {
+            4
+        } else {
+            1
+        };
         is_alike && times * it.weight() >= first.weight()
     });
     Some(own.filter(|_| !is_of(&first)).unwrap_or(first))

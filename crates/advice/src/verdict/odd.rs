@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::Bound;
-use super::words::UNTRACED;
+use crate::findings::no_cure::UNTRACED;
 use crate::findings::{Finding, HOST_FUNCTION, Occurrence, OfSteps, Rule, Scope};
 use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{count as group, duration, percent, share};
@@ -39,8 +39,6 @@ pub struct OddSteps {
     pub why: Option<String>,
     /// What it is bound by.
     pub bound_by: Bound,
-    #[serde(skip)]
-    cure: OddCure,
     /// The line that is to blame, where samples tell.
     #[serde(skip)]
     pub line: Option<LineShare>,
@@ -62,7 +60,7 @@ impl OddSteps {
         let count = kind.costly.len();
         let looked = Looked::at(steps, kind)?;
         let most = looked.idle(causes).or_else(|| looked.work(trace));
-        let (bound_by, work, line) = most.unwrap_or((Bound::Unknown, OddWork::default(), None));
+        let (bound_by, named, line) = most.unwrap_or((Bound::Unknown, String::new(), None));
         let holds = |step: usize| {
             let own = trace
                 .streams()
@@ -78,7 +76,7 @@ impl OddSteps {
             0
         };
         let why = match operations {
-            0 => Some(work.name).filter(|it| !it.is_empty()),
+            0 => Some(named).filter(|it| !it.is_empty()),
             more => Some(format!("{} operations more", group(more as u64))),
         };
         let which = match (steps.kinds.len(), kind.costly.as_slice()) {
@@ -110,7 +108,6 @@ impl OddSteps {
             why,
             operations,
             bound_by,
-            cure: work.cure,
             line,
             median: kind.median_ns,
             spans,
@@ -155,21 +152,22 @@ impl OddSteps {
             .map(|it| Occurrence::Gap(0, *it))
             .collect();
         let rarely = "Do it less often, in parts, or beside the GPU's work in another thread.";
-        let (advice, cure) = match self.cure {
+        let why = self.why.as_deref().unwrap_or_default();
+        let (advice, cure) = match why {
             _ if self.is_recording() => (
                 "Recording does that: without it these steps take as long as the others.",
                 "",
             ),
-            OddCure::Workers => (
+            it if it.contains("DataLoader") => (
                 "Some batches take longer to load than steps take: more workers, or loading further ahead, let them come in time.",
                 "workers",
             ),
-            OddCure::HostFunction => (rarely, HOST_FUNCTION),
-            OddCure::Rarely => (rarely, ""),
-            OddCure::Each => (
+            it if it.contains("LaunchHostFunc") => (rarely, HOST_FUNCTION),
+            EACH => (
                 "No cause holds most of them: look at each on the timeline.",
                 "",
             ),
+            _ => (rarely, ""),
         };
         let all = (self.total_ns as f64 / self.share) as Ns;
         Finding {
@@ -199,36 +197,8 @@ impl OddSteps {
     }
 }
 
-/// What to do about odd steps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum OddCure {
-    Workers,
-    HostFunction,
-    /// Each has its own.
-    Each,
-    #[default]
-    Rarely,
-}
-
-/// What odd steps do more of: "save_checkpoint at train.py:31".
-#[derive(Default)]
-struct OddWork {
-    name: String,
-    cure: OddCure,
-}
-
-impl OddWork {
-    /// Of what a record or a sample names, at a line where one is known.
-    fn of(name: String, line: Option<&LineShare>) -> OddWork {
-        let cure = match &name {
-            it if it.contains("DataLoader") => OddCure::Workers,
-            it if it.contains("LaunchHostFunc") => OddCure::HostFunction,
-            _ => OddCure::Rarely,
-        };
-        let name = line.map_or(name.clone(), |it| format!("{name} at {}", it.place));
-        OddWork { name, cure }
-    }
-}
+/// Where odd steps take longer for different causes.
+const EACH: &str = "different places";
 
 /// Some odd steps, and some others.
 struct Looked<'s> {
@@ -266,7 +236,7 @@ impl<'s> Looked<'s> {
     }
 
     /// The cause of idle time that takes half of what they take more.
-    fn idle(&self, causes: &Causes<'_>) -> Option<(Bound, OddWork, Option<LineShare>)> {
+    fn idle(&self, causes: &Causes<'_>) -> Option<(Bound, String, Option<LineShare>)> {
         let idle = |of: &[usize]| {
             let spans = self.steps.stretches(of.iter().copied());
             causes.idle_of_process(self.steps.process, &spans)
@@ -291,8 +261,7 @@ impl<'s> Looked<'s> {
             let here = beyond(most) - (time(&idle(&[longest]), most) - usual);
             let more = self.more - (length(longest) - self.usual);
             if self.odd.len() > 1 && 2 * here < more {
-                let (name, cure) = ("different places".to_owned(), OddCure::Each);
-                return Some((Bound::Unknown, OddWork { name, cure }, None));
+                return Some((Bound::Unknown, EACH.to_owned(), None));
             }
             return Some((bound(most.cause), culprit(most, is_own), most.line.clone()));
         }
@@ -307,12 +276,11 @@ impl<'s> Looked<'s> {
         let line = lines
             .max_by_key(|it| at(it))
             .filter(|it| 2 * at(it) >= self.more)?;
-        let work = OddWork::of(line.culprit(), None);
-        Some((Bound::Host, work, Some(line.clone())))
+        Some((Bound::Host, line.culprit(), Some(line.clone())))
     }
 
     /// The kernel that takes half of what they take more, else kernels together.
-    fn work(&self, trace: &Trace) -> Option<(Bound, OddWork, Option<LineShare>)> {
+    fn work(&self, trace: &Trace) -> Option<(Bound, String, Option<LineShare>)> {
         let of = |steps: &[usize]| {
             let mut by: BTreeMap<String, Ns> = BTreeMap::new();
             let spans = steps.iter().map(|&it| self.steps.spans[it]);
@@ -328,7 +296,7 @@ impl<'s> Looked<'s> {
         });
         let (most, name) = beyond.max()?;
         let name = cut_middle(&short::short(&name), NAME_MAX);
-        (2 * most >= self.more).then(|| (Bound::Compute, OddWork::of(name, None), None))
+        (2 * most >= self.more).then_some((Bound::Compute, name, None))
     }
 }
 
@@ -342,7 +310,7 @@ fn bound(cause: Cause) -> Bound {
 }
 
 /// Who is to blame for idle time: "save_checkpoint at train.py:31". A line of theirs alone is told by what it calls.
-fn culprit(row: &IdleCause, is_own: bool) -> OddWork {
+fn culprit(row: &IdleCause, is_own: bool) -> String {
     let line = row.line.as_ref();
     let name = match (&row.culprit, line) {
         (Some(name), _) if row.cause == Cause::Profiler => {
@@ -351,10 +319,10 @@ fn culprit(row: &IdleCause, is_own: bool) -> OddWork {
         (Some(name), _) => host_label(name),
         (None, Some(line)) => {
             let called = line.called().filter(|_| is_own);
-            return OddWork::of(called.unwrap_or_else(|| line.culprit()), None);
+            return called.unwrap_or_else(|| line.culprit());
         }
         (None, None) if row.cause == Cause::Host => UNTRACED.to_owned(),
         (None, None) => row.words(),
     };
-    OddWork::of(name, line)
+    line.map_or(name.clone(), |it| format!("{name} at {}", it.place))
 }

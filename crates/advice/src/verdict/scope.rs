@@ -138,12 +138,13 @@ pub(super) fn loaded(trace: &Trace, span: Ns, first: Ns) -> Option<String> {
 fn ranges(trace: &Trace, until: Ns) -> impl Iterator<Item = (Span, RangeKind, &str)> {
     let mut all = Vec::new();
     for (id, lane) in trace.lanes().iter().enumerate() {
-        let LaneKind::Range { kind, .. } = lane.key().kind else {
+        if !matches!(lane.key().kind, LaneKind::Range { .. }) {
             continue;
-        };
+        }
         for row in lane.starting(Span::new(Ns::MIN, until)) {
-            let name = trace.what(id, row).name();
-            all.extend(name.map(|it| (lane.span(row), kind, trace.names().full(it))));
+            if let What::Range(of) = trace.what(id, row) {
+                all.push((lane.span(row), of.kind, trace.names().full(of.name)));
+            }
         }
     }
     all.into_iter()

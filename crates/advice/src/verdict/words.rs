@@ -8,6 +8,8 @@ use super::scope::StepScope;
 use super::split::{CpuWork, Split};
 use super::{Answered, Bound, STALL_SHARE};
 use crate::findings::alloc_loop::is_allocation;
+use crate::findings::asleep;
+use crate::findings::no_cure::UNTRACED;
 use activity::text::{NAME_MAX, counted, cut_middle, printable};
 use activity::units::{bytes, duration, percent, share};
 use activity::{Direction, NameId, Ns, What, occupancy};
@@ -76,9 +78,6 @@ pub(super) const TOO_LITTLE: &str = "too little to judge";
 /// How to see what is in graphs that were recorded as a whole.
 const BY_NODE: &str =
     "recorded by node, graphs show what is in them (nsys --cuda-graph-trace=node)";
-
-/// What a CPU was in that no record names.
-pub(super) const UNTRACED: &str = "untraced CPU code";
 
 /// So many names that differ in numbers alone are of one place.
 const NUMBERED_MIN: usize = 3;
@@ -259,6 +258,13 @@ impl Told<'_> {
             Some((CpuWork::Build, time)) => (time, self.building()),
             Some((CpuWork::Pages, time)) => (time, [waiting, Cause::Pages.label().to_owned()]),
             Some((CpuWork::Name(name), time)) => {
+                let full = self.trace.names().full(name);
+                let is_wait = asleep::is_wait(full) || full.ends_with("sleep");
+                let waiting = if is_wait {
+                    "waiting in".to_owned()
+                } else {
+                    waiting
+                };
                 let name = host_name(self.trace, name);
                 (
                     time,
@@ -305,18 +311,19 @@ impl Told<'_> {
     /// "while the CPU launches 1,150 kernels of 7.8 µs".
     fn launches(&self) -> [String; 2] {
         let [kernels, copies] = self.split.counts;
-        let (number, time, one, many) = match kernels >= copies {
+        // What a graph holds is launched with it.
+        let (number, each, one, many) = match kernels >= copies {
             true => {
                 let time = self.split.kernels.values().sum::<Ns>();
-                (kernels, time, "kernel", "kernels")
+                let each = time / (kernels as Ns).max(1);
+                (self.split.launched(), each, "kernel", "kernels")
             }
-            false => (copies, self.split.copying, "copy", "copies"),
-        };
-        let each = duration(time / (number as Ns).max(1));
-        // What a graph holds is launched with it.
-        let number = match kernels >= copies {
-            true => self.split.launched(),
-            false => copies,
+            false => (
+                copies,
+                self.split.copying / (copies as Ns).max(1),
+                "copy",
+                "copies",
+            ),
         };
         let number = number.div_ceil(self.steps());
         if number < LAUNCHES_MIN {
@@ -326,7 +333,7 @@ impl Told<'_> {
         match self.step {
             // The time of a step leaves no room for more.
             Some(_) => [text, String::new()],
-            None => [text, format!("of {each}")],
+            None => [text, format!("of {}", duration(each))],
         }
     }
 

@@ -281,6 +281,43 @@ fn short_collectives_want_larger_buckets() {
     assert_eq!([94_000, 300_000].map(of), ["larger", "smaller"]);
 }
 
+/// Inference, whose all-reduces take 0.6 ms at the least, and so long in half of the layers.
+#[test]
+fn what_a_collective_takes_beyond_the_usual_is_waiting() {
+    let of = |took: fn(i64) -> Ns| {
+        let (mut scene, mut at) = (Scene::new(), 0);
+        for layer in 0..40 {
+            let took = if layer % 2 == 0 { 600_000 } else { took(layer) };
+            scene.kernel("void at::native::add_kernel", 7, at, at + 2_000_000);
+            at += 2_000_000;
+            scene.kernel("ncclDevKernel_AllReduce", 23, at, at + took);
+            at += took;
+        }
+        sick("exposed-communication", &mut scene).title
+    };
+    // 2 to 40 ms in steps of 2: 20 of 40, 420 ms less 20 times 0.6.
+    let late = of(|layer| (layer + 1) * 1_000_000);
+    let told = "20 of 40 collectives most likely waited for another rank: 408 ms";
+    assert!(late.starts_with(told), "{late}");
+    // Where two of them wait at once, the time counts once: four pairs of 10 ms among twenty.
+    let mut twice = Scene::new();
+    for pair in 0..20 {
+        let at = pair * 12_000_000;
+        let took = if pair % 5 == 0 { 10_000_000 } else { 900_000 };
+        twice.kernel("void at::native::add_kernel", 7, at, at + 2_000_000);
+        for stream in [23, 24] {
+            let start = at + 2_000_000;
+            twice.kernel("ncclDevKernel_AllReduce", stream, start, start + took);
+        }
+    }
+    let title = sick("exposed-communication", &mut twice).title;
+    let told = "8 of 40 collectives most likely waited for another rank: 40.0 ms";
+    assert!(title.starts_with(told), "{title}");
+    // Larger ones take longer, all of them about as long.
+    let larger = of(|layer| 4_000_000 + layer * 10_000);
+    assert!(!larger.contains("waited"), "{larger}");
+}
+
 #[test]
 fn only_stages_of_a_model_are_a_pipeline() {
     let of = |compute, name| exposed_beside(compute, name, 23);

@@ -121,6 +121,21 @@ fn a_host_at_other_work() {
     assert_eq!((found.bound_ns, found.gain(0.0)), (9 * 5_000_000, gain));
     assert!(!found.advice.contains("next batch"), "{}", found.advice);
     assert!(!found.advice.contains("managed"), "{}", found.advice);
+    // A call of the system waits for others, in PyTorch for a loader.
+    let found = sick("host-bound", &mut scene(5_000_000, "poll"));
+    assert!(
+        found.advice.starts_with("There it waits for other threads"),
+        "{}",
+        found.advice
+    );
+    let mut torch = scene(5_000_000, "poll");
+    torch.kernel("void at::native::add", 1, 99_000_000, 99_900_000);
+    let found = sick("host-bound", &mut torch);
+    assert!(
+        found.advice.contains("persistent_workers"),
+        "{}",
+        found.advice
+    );
     // With managed memory it may be pages that come and go.
     let mut managed = scene(5_000_000, "solve");
     managed.call("cudaMallocManaged", -90_000, -80_000);
@@ -474,7 +489,7 @@ fn one_gap_that_holds_nearly_all_is_told_as_one() {
     let batch = scene.take();
     cured("host-bound", Scene::new().put(batch.clone()));
     let found = sick("no-cure", Scene::new().put(batch));
-    let told = "nearly all in one gap (the GPU is busy for 67 % of the remaining time): cuptop knows no cure";
+    let told = "nearly all in one gap before k (the GPU is busy for 67 % of the remaining time): cuptop knows no cure";
     assert!(found.title.ends_with(told), "{}", found.title);
 }
 

@@ -231,18 +231,19 @@ fn functions_of_python_that_were_recorded_one_by_one() {
         told.contains("with_stack=True recorded 30 Python functions a launch"),
         "{told}"
     );
-    // Five marks of operators a launch, or two.
-    let marked = |each: i64| {
+    // Five marks of operators a launch, or two; calls of the system lie among them.
+    let marked = |each: i64, kind| {
         let mut scene = with_functions(0, 20_000);
         for i in 0..80 * each {
             let at = i * 100_000 / each;
-            scene.range(RangeKind::Nvtx, "aten::mm, op_id = 7", 0, at, at + 900);
+            scene.range(kind, "aten::mm, op_id = 7", 0, at, at + 900);
         }
         said(scene)
     };
-    let told = marked(5).expect("it is told");
+    let told = marked(5, RangeKind::Nvtx).expect("it is told");
     assert!(told.contains("there are 5 NVTX ranges a launch"), "{told}");
-    assert_eq!(marked(2), None);
+    assert_eq!(marked(2, RangeKind::Nvtx), None);
+    assert_eq!(marked(5, RangeKind::CpuOp), None);
     // Few functions; and a GPU that never waits.
     assert_eq!(said(with_functions(3, 20_000)), None);
     assert_eq!(said(with_functions(30, 99_000)), None);

@@ -198,6 +198,49 @@ fn one_batch_has_nothing_to_run_beside() {
 }
 
 #[test]
+fn pages_that_the_driver_moves_are_no_matter_of_streams() {
+    let rounds = |stream: u32| {
+        let mut scene = Scene::new();
+        for at in (0..10).map(|it| it * 2_000_000) {
+            scene.call("cudaMemcpyAsync", at, at + 5_000);
+            scene.copy(Direction::H2D, stream, 32 << 20, at + 6_000, at + 1_000_000);
+            scene.call("cudaLaunchKernel", at + 5_000, at + 9_000);
+            scene.kernel("k", 1, at + 1_000_000, at + 2_000_000);
+        }
+        scene
+    };
+    sick("no-overlap", &mut rounds(1));
+    cured("no-overlap", &mut rounds(activity::Place::NO_STREAM));
+    cured("no-overlap", &mut rounds(activity::Place::PREFETCHED));
+}
+
+#[test]
+fn one_gap_is_told_by_what_it_ends_with() {
+    // Ten kernels of 19.5 ms, and 50 ms in their middle, 46 of which have a name: 19 % of all.
+    let scene = |name: &str| {
+        let mut scene = Scene::new();
+        for i in 0..10 {
+            let at = i * 19_502_000 + if i > 4 { 50_000_000 } else { 0 };
+            let kernel = if i == 5 { "globalMM" } else { "k" };
+            scene.call("cudaLaunchKernel", at - 3_000, at);
+            scene.kernel(kernel, 1, at + 1_000, at + 19_501_000);
+        }
+        scene.range(RangeKind::CpuOp, name, 0, 98_000_000, 144_000_000);
+        sick("no-cure", &mut scene)
+    };
+    let found = scene("nanosleep");
+    assert_eq!(found.ends_with, " before globalMM");
+    for told in [
+        "a sleep of the CPU keeps",
+        "nearly all in one gap before globalMM (the",
+    ] {
+        assert!(found.title.contains(told), "{}", found.title);
+    }
+    let found = scene("solve");
+    assert!(found.title.starts_with("CPU work keeps"), "{}", found.title);
+}
+
+#[test]
 fn pauses_between_tiny_copies_are_not_their_cost() {
     // 100 copies of 4 bytes, a wait of 10 ms after each tenth of them for something else.
     let mut scene = Scene::new();
