@@ -349,8 +349,8 @@ fn what_is_said_of_a_gap_stands_whole_on_a_small_screen_or_says_that_it_does_not
             }
         }
     }
-    // Most of them do.
-    assert!(all > 16 && 4 * whole > 3 * all, "{whole} of {all}");
+    // Most of them do, though each says which window its share is of.
+    assert!(all > 16 && 3 * whole > 2 * all, "{whole} of {all}");
 }
 
 #[test]

@@ -100,9 +100,10 @@ impl State {
         };
         let little = units::share(idle, used.len());
         let words = || match asked.alike {
-            _ if little < LITTLE => format!("all idle: {}", units::percent(little)),
+            _ if little < LITTLE => format!("idle: {}", units::percent(little)),
             Some([_, number, sum]) if number >= ALIKE_MIN => {
-                let (number, sum) = (units::count(number as u64), part(sum as Ns));
+                // Those at the border lie partly out of view.
+                let (number, sum) = (units::count(number as u64), part(idle.min(sum as Ns)));
                 format!("one of {number} alike, {sum} of idle")
             }
             Some([all, ..]) if units::share(gap.len(), idle) < LITTLE => {

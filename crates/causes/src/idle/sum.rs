@@ -12,7 +12,7 @@ use activity::{NameId, Ns};
 use trace::{LaneId, describe};
 
 /// What the CPU does there is a matter of launching, and yet no launch.
-pub(super) const BETWEEN_LAUNCHES: &str = "CPU code between launches";
+const BETWEEN_LAUNCHES: &str = "CPU code between launches";
 
 /// How much of a device's idle time has one cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

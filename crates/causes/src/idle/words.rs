@@ -1,6 +1,6 @@
 //! A gap's answer in a sentence.
 
-use super::sum::{BETWEEN_LAUNCHES, Label};
+use super::sum::Label;
 use super::{Cause, Causes, Certainty, Culprit, Gap, Group, Piece, Shares};
 use crate::first_use;
 use crate::graph::{NONE, OpId};
@@ -34,7 +34,7 @@ impl Explanation {
     /// What kept the GPU idle, as a legend has it; of launching what of it that was.
     pub fn label(&self) -> &'static str {
         match (self.group, self.cause) {
-            (Group::Launch, Cause::Host) => BETWEEN_LAUNCHES,
+            (Group::Launch, Cause::Host) => "between launches",
             (group, _) => group.label(),
         }
     }
