@@ -495,13 +495,7 @@ pub fn find(scope: &Scope, stop: &Stop) -> Vec<Finding> {
     findings.retain(|it| !told.contains(&it.rule));
     let uncured = scope.devices.iter();
     let uncured: Vec<Finding> = uncured
-        .filter_map(|f| {
-            Some(no_cure::named(
-                scope,
-                f,
-                no_cure::check(scope, f, &findings)?,
-            ))
-        })
+        .filter_map(|f| no_cure::check(scope, f, &findings))
         .collect();
     findings.extend(uncured);
     let failed = failed::Failed::of(scope.trace, scope.causes.graph());

@@ -137,20 +137,25 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     let in_waits = || waits_in(scope, f, &at);
     let waits = (group == Group::Unknown).then(in_waits).flatten();
     let at: Vec<Occurrence> = at.iter().map(|it| Occurrence::Gap(f.index, it.1)).collect();
+    let what = label(scope, f, (group, time));
+    let seen = (what == Group::Host.label())
+        .then(|| native(scope, f))
+        .flatten();
     Some(Finding {
         rule: Rule::NoCure,
         severity: Severity::Info,
         title: format!(
             "{} keeps the GPU idle for {} ({}){once}{}",
-            label(scope, f, (group, time)),
+            what,
             duration(time),
             percent(f.part(time)),
-            match batch {
-                None if group != Group::SetUp => NO_CURE,
-                _ => "",
+            match (batch, &seen) {
+                (None, None) if group != Group::SetUp => ": cuptop knows no cure".to_owned(),
+                (_, line) => seen_at(line.as_ref()),
             },
         ),
         advice: match (&before, &waits) {
+            _ if seen.is_some() => "Make that function faster, or let it work beside the GPU, in another thread.",
             (_, Some(_)) => "What is queued starts only while the CPU waits. See what it needs there: that may be done once, or on the GPU.",
             (Some(_), _) => "The next batch was not ready: prepare it while the GPU works on the one before, in another thread or process.",
             _ => advised(scope, f, (group, time), !is_cold, is_once),
@@ -259,22 +264,6 @@ fn native(scope: &Scope, f: &DeviceFigures) -> Option<LineShare> {
         host.for_each(|it| scope.causes.add_samples(gap.next, it.span, &mut seen));
     }
     seen.telling(scope.trace).filter(LineShare::is_native)
-}
-
-const NO_CURE: &str = ": cuptop knows no cure";
-
-/// The same, where it is of the CPU's work, with the native function that the CPU was seen in.
-pub(super) fn named(scope: &Scope, f: &DeviceFigures, found: Finding) -> Finding {
-    let is_host = found.title.starts_with(Group::Host.label());
-    let Some(line) = native(scope, f).filter(|_| is_host) else {
-        return found;
-    };
-    Finding {
-        title: found.title.replace(NO_CURE, "") + &seen_at(Some(&line)),
-        advice: "Make that function faster, or let it work beside the GPU, in another thread."
-            .to_owned(),
-        ..found
-    }
 }
 
 /// The waits of the CPU that hold most of some idle time, where they are many. They do not say why it did
