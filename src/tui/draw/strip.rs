@@ -6,6 +6,7 @@
 
 mod dense;
 mod few;
+mod rounds;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +20,7 @@ use super::ink::{Ink, Paint};
 use super::{label, pen};
 use crate::tui::state::job::Waits;
 use crate::tui::state::nest::Level;
+use crate::tui::state::rounds::NodeRounds;
 use crate::tui::state::search::Hits;
 use crate::tui::theme::Role;
 use crate::tui::time_scale::TimeScale;
@@ -78,6 +80,8 @@ pub struct StripInput<'a> {
     pub found: Option<&'a Hits>,
     /// Where kernels wait for other ranks.
     pub waits: Option<&'a Waits>,
+    /// Which rounds the nodes of graphs are in.
+    pub rounds: Option<&'a NodeRounds>,
 }
 
 /// What a strip asks of the rows that it shows.
@@ -186,6 +190,9 @@ impl Strip {
         let mut strip = Strip::of(trace, id, all(trace, id, &edges), &edges, input);
         if let Some(waits) = input.waits {
             strip.wait(&trace.lanes()[id], waits, input.scale);
+        }
+        if let Some(rounds) = input.rounds {
+            strip.tell_rounds(trace, id, rounds, input.scale);
         }
         if input.has_gaps {
             let (scale, scope) = (input.scale, input.scope);

@@ -25,6 +25,7 @@ pub mod other_run;
 pub mod prediction;
 pub mod prompt;
 pub mod pulse;
+pub mod rounds;
 pub mod row;
 pub mod rows;
 mod run;

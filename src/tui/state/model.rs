@@ -10,6 +10,7 @@ use super::job::Job;
 use super::measuring::Measuring;
 use super::messages::Messages;
 use super::pulse::Pulse;
+use super::rounds::Rounds;
 use super::run::Run;
 use super::scope::OnScreen;
 use super::troubles::{self, Trouble};
@@ -49,6 +50,8 @@ pub struct Model {
     pub idle: Idle,
     /// How the ranks of a job stand to each other.
     pub job: Job,
+    /// Which rounds the nodes of graphs are in.
+    pub rounds: Rounds,
     /// What is wrong with what is on screen, the worst first.
     pub troubles: Vec<Trouble>,
 }
@@ -95,6 +98,7 @@ impl Model {
         if needs.timeline {
             self.idle
                 .prepare(analyst, run, on_screen, &self.answers.facts);
+            self.rounds.prepare(analyst, run);
         }
         self.troubles = troubles::find(run, messages, &self.answers, scope);
     }

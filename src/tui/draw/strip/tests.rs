@@ -12,7 +12,7 @@ use crate::tui::state::nest;
 use crate::tui::state::search::Needle;
 use crate::tui::theme::ColorLevel;
 use crate::tui::theme::Theme;
-use activity::RangeKind;
+use activity::{RangeKind, What};
 use trace::testing::{Scene, kernels};
 
 fn strip(spans: &[(Ns, Ns)], window: Span, columns: u16) -> Strip {
@@ -24,6 +24,7 @@ fn strip(spans: &[(Ns, Ns)], window: Span, columns: u16) -> Strip {
         has_gaps: true,
         found: None,
         waits: None,
+        rounds: None,
     };
     Strip::new(&kernels(spans), 0, &input)
 }
@@ -89,6 +90,7 @@ fn a_kernel_that_waits_has_the_colour_of_waiting_until_it_works() {
         has_gaps: false,
         found: None,
         waits: Some(&waits),
+        rounds: None,
     };
     let trace = kernels(&[(0, 100), (100, 150)]);
     let theme = Theme {
@@ -195,6 +197,7 @@ fn short_ranges_are_shares_of_their_cells_with_the_names_that_matter() {
         has_gaps: false,
         found: None,
         waits: None,
+        rounds: None,
     };
     let levels = nest::levels(&trace, 0, window, nest::DEEPEST);
     let strip = Strip::nested(&trace, 0, levels.as_deref(), 0, &input);
@@ -374,6 +377,7 @@ proptest! {
             has_gaps: false,
             found: None,
             waits: None,
+            rounds: None,
         };
         let trace = trace_of_ranges(&all);
         for depth in 0..5 {
@@ -418,6 +422,7 @@ proptest! {
             has_gaps: false,
             found: Some(&found),
             waits: None,
+            rounds: None,
         };
         let strip = Strip::new(&trace, 0, &input);
         for x in 0..columns {
@@ -433,4 +438,49 @@ proptest! {
             prop_assert_eq!(is_lit, expected, "column {} of {:?}", x, items);
         }
     }
+}
+
+/// Four rounds of 20 kernels of 10 ns each, and what stands on them in so many columns.
+#[test]
+fn rounds_of_a_graph_are_told_where_its_kernels_are_too_short_for_names() {
+    let names: Vec<String> = (0..20).map(|it| format!("kernel_{it}")).collect();
+    let mut scene = Scene::new();
+    for (at, name) in (0..).step_by(10).zip(names.iter().cycle().take(80)) {
+        scene.kernel(name, 1, at, at + 10);
+    }
+    let mut batch = scene.take();
+    let kernels = batch.items.iter_mut().filter_map(|it| match &mut it.what {
+        What::Kernel(it) => Some(it),
+        _ => None,
+    });
+    for (node, kernel) in (1..).zip(kernels) {
+        (kernel.graph, kernel.node) = (5, 5 << 32 | node);
+    }
+    let trace = scene.put(batch).trace();
+    let rounds = NodeRounds::of(&trace);
+    let told = |window: Span, columns| {
+        let input = StripInput {
+            scale: TimeScale::new(window, columns),
+            scope: window,
+            rounds: Some(&rounds),
+            ..StripInput::default()
+        };
+        let names = Strip::new(&trace, 0, &input).names.into_iter();
+        let names = names.filter(|it| it.is_key);
+        names.map(|it| (it.x, it.text)).collect::<Vec<_>>()
+    };
+    let all = |text: fn(u16) -> String, wide: u16| {
+        let each = (0..4).map(|it| (it * wide, text(it + 1)));
+        each.collect::<Vec<_>>()
+    };
+    let whole = Span::new(0, 800);
+    assert_eq!(told(whole, 80), all(|it| format!("│round {it} of 4 "), 20));
+    assert_eq!(told(whole, 40), all(|it| format!("│round {it} "), 10));
+    // A number alone would be a riddle.
+    assert_eq!(told(whole, 20), []);
+    // Kernels have names of their own.
+    assert_eq!(told(whole, 800), []);
+    // Half of the first and of the last are in view.
+    let within = told(Span::new(100, 700), 60);
+    assert_eq!(within.iter().map(|it| it.0).collect::<Vec<_>>(), [10, 30]);
 }

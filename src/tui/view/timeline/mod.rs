@@ -49,6 +49,8 @@ struct LinesKey {
     idle: u64,
     /// And of waiting inside collectives.
     job: u64,
+    /// And of the rounds of graphs.
+    rounds: u64,
     counters: Counters,
     prediction: (u32, bool),
     search: (u32, u64),
@@ -103,6 +105,7 @@ impl View for TimelineView {
             layout: self.layout,
             idle: state.model.idle.question.version,
             job: state.model.job.question.version,
+            rounds: state.model.rounds.question.version,
             counters: state.rows.counters,
             prediction: state.focus.prediction.version(),
             search: state.focus.search.version(),

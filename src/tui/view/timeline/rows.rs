@@ -476,6 +476,7 @@ fn lane(state: &State, row: &Row, scale: TimeScale, shared: &mut Shared, room: u
     // A lane that has the name itself stays as it is.
     let found = state.focus.search.lit(&state.model.run);
     let waits = state.model.job.waits(&state.model.run, id);
+    let rounds = state.model.rounds.known(&state.model.run);
     let input = StripInput {
         scale,
         scope: state.scope_span().unwrap_or_default(),
@@ -490,6 +491,7 @@ fn lane(state: &State, row: &Row, scale: TimeScale, shared: &mut Shared, room: u
         has_gaps: is_stream,
         found: found.filter(|_| !is_hit(state, row)),
         waits: waits.filter(|_| is_stream),
+        rounds: rounds.filter(|_| is_stream),
     };
     let strip = match row.kind {
         RowKind::Range(_, depth) => {
