@@ -340,13 +340,72 @@ run()
         let ran = run(python, program, &["CUPTOP_OFF=stalls,graphs"]);
         assert!(matches!(ran.outcome, Outcome::Complete), "{:?}", ran.errors);
         assert_eq!(ran.stack(1), Vec::<String>::new());
-        let ran = run(python, program, &["CUPTOP_LINES=on"]);
-        assert!(
-            matches!(ran.outcome, Outcome::Complete),
-            "{python}: {:?} {:?}",
-            ran.outcome,
-            ran.errors
-        );
+        for _ in 0..repeats().div_ceil(20) {
+            let ran = run(python, program, &["CUPTOP_LINES=on"]);
+            let is_whole = matches!(ran.outcome, Outcome::Complete);
+            assert!(is_whole, "{python}: {:?} {:?}", ran.outcome, ran.errors);
+        }
+    }
+}
+
+/// How often each is tried that could go wrong once in many times: `CUPTOP_TEST_REPEATS`, else 20.
+fn repeats() -> usize {
+    let said = std::env::var("CUPTOP_TEST_REPEATS").ok();
+    said.and_then(|it| it.parse().ok()).unwrap_or(20)
+}
+
+/// Greenlets have frames of their own, and take turns on one thread; a child is another process, or another program.
+const OFTEN: &str = r#"from torch import *
+try:
+    import gevent
+except ImportError:
+    gevent = None
+    print("left out: there is no gevent", file=sys.stderr)
+
+async def served():
+    await asyncio.sleep(0)
+    capture()
+    launch()
+
+def green(depth):
+    if depth:
+        return green(depth - 1)
+    gevent.sleep(0)
+    capture()
+    gevent.sleep(0)
+    launch()
+
+def child(does):
+    pid = os.fork()
+    if pid == 0:
+        does()
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+
+for number in range(REPEATS):
+    child(lambda: node(13, GRAPH, 0, 0))
+    child(lambda: os.execv("/bin/true", ["true"]))
+    asyncio.run(served())
+    sys.settrace(lambda *_: None)
+    capture()
+    launch()
+    sys.settrace(None)
+    thread = threading.Thread(target=launch)
+    thread.start()
+    thread.join()
+    if gevent:
+        gevent.joinall([gevent.spawn(green, number % 4 + it) for it in range(2)])
+run()
+"#;
+
+#[test]
+fn what_a_program_does_often_leaves_each_stack_right() {
+    for python in interpreters().iter().rev().take(1) {
+        let each = repeats();
+        let program = OFTEN.replace("REPEATS", &each.to_string());
+        let ran = run(python, &program, &["PYTHONMALLOC=debug", "CUPTOP_LINES=on"]);
+        let is_without = ran.errors.iter().any(|it| it.contains("no gevent"));
+        ran.is_as_said(python, each * if is_without { 5 } else { 9 });
     }
 }
 
