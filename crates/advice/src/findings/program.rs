@@ -62,11 +62,17 @@ impl Framework {
         let files: Vec<&str> = trace.stacks().files().map(short_file).collect();
         let has = |word: &&str| match word.ends_with('/') {
             true => files.iter().any(|it| it.starts_with(*word)),
-            false => names.iter().any(|it| it.contains(*word)),
+            false => names.iter().any(|it| has_word(it, word)),
         };
         let found = NAMES.iter().find(|it| it.1.iter().any(has));
         found.map_or(Framework::Cuda, |it| it.0)
     }
+}
+
+/// Whether a word, or one that it begins, stands in a name: "jit_step" has "jit_", "codeinst_to_jit_impl" of Julia does not.
+fn has_word(name: &str, word: &str) -> bool {
+    let mut at = name.match_indices(word);
+    at.any(|(at, _)| !name[..at].ends_with(|c: char| c == '_' || c.is_ascii_alphabetic()))
 }
 
 fn read(path: &str, until: Ns) -> Option<Arc<str>> {
@@ -85,6 +91,19 @@ fn read(path: &str, until: Ns) -> Option<Arc<str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_framework_is_told_by_whole_words() {
+        for (name, word, expected) in [
+            ("jit_step", "jit_", true),
+            ("XlaModule:#hlo_module=jit_step#", "jit_", true),
+            ("jl_emit_codeinst_to_jit_impl", "jit_", false),
+            ("void at::native::add<float>", "at::native", true),
+            ("_ZN6cudapy8__main__3addE", "cudapy", true),
+        ] {
+            assert_eq!(has_word(name, word), expected, "{name}");
+        }
+    }
 
     #[test]
     fn only_a_plain_file_of_some_size_from_before_is_read() {

@@ -9,7 +9,7 @@ use crate::watching::WatchingCost;
 use activity::units::share;
 use activity::{Activity, Copy, Direction, LaunchShape, Ns, ShapeId, Span, What};
 use causes::evidence::{EVIDENCE_MAX, Evidence};
-use causes::graph::OpId;
+use causes::graph::{CallId, CallKind, OpId};
 use causes::{Causes, Gap, Piece, Pieces, first_use};
 use figures::shapes::ShapeRow;
 use figures::{DeviceFigures, Peaks};
@@ -207,12 +207,28 @@ impl<'a> Scope<'a> {
         self.copies[device.index].get_or_init(|| self.operations(device).filter_map(copy).collect())
     }
 
-    /// Whether the program has managed memory, by a call that takes some or a page that moved. Kernels wait for its pages, and
-    /// the CPU may read it after any sync.
+    /// Whether the program has managed memory, by a page that moved or by calls: a library takes some beside the program's own, too.
+    /// Kernels wait for its pages, and the CPU may read it after any sync.
     pub(super) fn is_managed(&self, device: &DeviceFigures) -> bool {
-        let is_its = |name: &str| name.contains("llocManaged") || name.contains("MemPrefetch");
         let mut copies = self.copies(device).iter();
-        copies.any(|it| What::Copy(it.2).is_migration()) || self.has_name(is_its)
+        copies.any(|it| What::Copy(it.2).is_migration())
+            || self.has_name(|it| it.contains("MemPrefetch"))
+            || self.has_name(|it| it.contains("llocManaged")) && self.takes_managed()
+    }
+
+    /// Whether at least half of the calls that take memory of a device take managed memory.
+    fn takes_managed(&self) -> bool {
+        let calls = &self.causes.graph().calls;
+        let (mut managed, mut others) = (0, 0);
+        for call in (0..calls.len()).filter(|it| calls.kind[*it] == CallKind::Memory) {
+            let (lane, row) = calls.at(call as CallId);
+            let name = self.trace.what(lane, row).name();
+            let name = name.map_or("", |it| self.trace.names().full(it));
+            let is_of_device = name.contains("lloc") && !name.contains("Host");
+            managed += usize::from(name.contains("llocManaged"));
+            others += usize::from(is_of_device && !name.contains("llocManaged"));
+        }
+        managed >= others
     }
 
     /// Whether anything in the timeline has such a name.

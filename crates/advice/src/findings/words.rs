@@ -69,12 +69,9 @@ impl Finding {
                 }
             }
             _ => {
-                let (most, of) = match self.step {
-                    Some(_) => (self.most(), " a step"),
-                    None => (self.bound_ns, ""),
-                };
+                let of = if self.step.is_some() { " a step" } else { "" };
                 let all = if self.is_all { "all of it, " } else { "" };
-                format!("; could save at most {all}{}{of}", duration(most))
+                format!("; could save at most {all}{}{of}", duration(self.most()))
             }
         }
     }

@@ -141,6 +141,13 @@ fn a_host_at_other_work() {
     managed.call("cudaMallocManaged", -90_000, -80_000);
     let found = sick("host-bound", &mut managed);
     assert!(found.advice.contains("managed memory"), "{}", found.advice);
+    // A library takes some of its own, beside what the program takes.
+    let mut beside = scene(5_000_000, "solve");
+    for (at, name) in (-9..).zip(["cudaMallocManaged", "cudaMalloc", "cudaMalloc"]) {
+        beside.call(name, at * 10_000, at * 10_000 + 5_000);
+    }
+    let found = sick("host-bound", &mut beside);
+    assert!(!found.advice.contains("managed memory"), "{}", found.advice);
     // Of code that nobody knows nothing can be advised.
     cured("host-bound", &mut scene(5_000_000, ""));
     sick("no-cure", &mut scene(5_000_000, ""));
