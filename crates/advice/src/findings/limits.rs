@@ -3,9 +3,9 @@
 use super::program::Framework;
 use rustc_hash::FxHashMap;
 
-use super::configs;
 use super::scope::Config;
 use super::{Finding, Occurrence, Says, Scope, Severity, declared};
+use super::{configs, optimizer};
 use crate::thresholds;
 use activity::occupancy::Limit;
 use activity::text::{NAME_MAX, counted, cut_middle};
@@ -421,6 +421,28 @@ fn is_elementwise(name: &str) -> bool {
         || of_cupy.is_some_and(|it| !has_any(it, "sum prod max min mean arg"))
 }
 
+const FUSE: &str = "Fuse those that read what the previous one wrote: memory is then read once.";
+/// What to do of an optimizer's, and the change.
+const OF_OPTIMIZER: [&str; 2] = [
+    "Let the optimizer update all parameters at once, and fuse others that read what the previous one wrote.",
+    "try torch.optim: fused=True or foreach=True",
+];
+
+/// Whose they are, where they are an optimizer's, what to do, and that one's change.
+fn fusing(scope: &Scope, ran: &[(super::At, Ns, usize)]) -> (String, [&'static str; 2]) {
+    let own = match scope.framework() {
+        Framework::PyTorch => optimizer::part_in_step(scope, ran.iter().map(|it| it.0)),
+        _ => 0.0,
+    };
+    match own >= MAIN {
+        true => (
+            format!(", {} of that in the optimizer's step", percent(own)),
+            OF_OPTIMIZER,
+        ),
+        false => (String::new(), [FUSE, ""]),
+    }
+}
+
 /// Elementwise kernels in a row. With counters those of one size, each at the speed of memory.
 pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let is_sampled = configs::is_sampled(scope, f);
@@ -453,22 +475,25 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         false => "elementwise",
     };
     let part = share(time, f.compute_ns);
+    let (whose, [advice, change]) = fusing(scope, &ran);
     Some(Finding {
         title: format!(
-            "{} {kinds} kernels in a row {how}: {} ({} of kernel time){}",
+            "{} {kinds} kernels in a row {how}: {} ({} of kernel time){whose}{}",
             at.len(),
             duration(time),
             percent(part),
             line.as_ref()
                 .map_or_else(String::new, |it| format!("; launched at {}", it.place)),
         ),
-        advice: "Fuse those that read what the previous one wrote: memory is then read once."
-            .to_owned(),
-        change: scope.change("fuse", line.as_ref()),
+        advice: advice.to_owned(),
+        change: match change {
+            "" => scope.change("fuse", line.as_ref()),
+            own => scope.changes(own, line.as_ref()),
+        },
         says: (part >= MAIN).then(|| {
             Says::of_kernels(
                 f,
-                format!("{} of it in {kinds} kernels in a row", percent(part)),
+                format!("{} of it in {kinds} kernels in a row{whose}", percent(part)),
             )
         }),
         // Without counters nobody knows.

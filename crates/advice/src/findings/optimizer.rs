@@ -8,6 +8,7 @@ use causes::graph::NONE;
 use causes::stacks::{LineShare, StackCounts};
 use causes::{Bound, Gap, Group, LAUNCH_GAP_MAX, Piece};
 use scenario::edit::EditSet;
+use trace::LaneId;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !cases::LAUNCH_IDLE_SHARE.is_reached_by(f.idle_share()) {
@@ -60,6 +61,29 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         instead_of: if is_main { &[Rule::LaunchBound] } else { &[] },
         ..found
     })
+}
+
+/// The part of these operations' time whose launches lie in an optimizer's step, by the names of ranges around them.
+pub(super) fn part_in_step(scope: &Scope, at: impl Iterator<Item = (LaneId, usize)>) -> f64 {
+    if !scope.has_name(|it| it.to_lowercase().contains("optim")) {
+        return 0.0;
+    }
+    let graph = scope.causes.graph();
+    let mut around = Around::new(scope.trace);
+    let (mut inside, mut all) = (0, 0);
+    for place in at {
+        let time = scope.trace.lanes()[place.0].span(place.1).len();
+        let call = graph.call_at(place);
+        let names = (call != NONE).then(|| around.call(graph, call));
+        let is_its = |it: &&str| it.to_lowercase().contains("optim");
+        inside += if names.unwrap_or_default().iter().any(is_its) {
+            time
+        } else {
+            0
+        };
+        all += time;
+    }
+    share(inside, all)
 }
 
 /// PyTorch's optimizers that have a fused form, and those that can take all parameters at once.

@@ -451,6 +451,9 @@ impl Told<'_> {
         if let Some(words) = busy::words(self.trace, Some(split.span)) {
             return format!("GPU-bound{several}: kernels run {computing} of {of}, {words}");
         }
+        if let Some(words) = self.optimizer(all) {
+            return format!("GPU-bound{several}: kernels run {computing} of {of}, {words}");
+        }
         // What exchanges data takes few SMs on purpose.
         let is_meant = exchanges(&name);
         let sms = match is_meant
@@ -462,6 +465,18 @@ impl Told<'_> {
         let name = short::short(self.trace.names().full(name));
         let text = format!("GPU-bound{several}: kernels run {computing} of {of}, {of_kernel} in");
         format!("{text} {}{sms}", cut_to(&name, &(text.clone() + &sms)))
+    }
+
+    /// What PyTorch's optimizers take that update several parameters with one kernel, where it is most: they have many kinds of it.
+    fn optimizer(&self, all: Ns) -> Option<String> {
+        let is_its =
+            |it: &(&NameId, &Ns)| (self.trace.names().full(*it.0)).contains("multi_tensor_apply");
+        let own = self.split.kernels.iter().filter(is_its);
+        let time: Ns = own.map(|it| it.1).sum();
+        (2 * time > all).then(|| {
+            let part = percent(share(time, all));
+            format!("{part} of it in multi_tensor_apply, as an optimizer's step")
+        })
     }
 
     /// " on 1 of 108 SMs", where no launch of a kernel has blocks for half of them; " on 1 thread", where it has no more.

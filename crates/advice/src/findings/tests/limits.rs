@@ -1,7 +1,7 @@
 //! Rules that look at launches, and at what counters tell of kernels.
 
 use super::*;
-use activity::{Hardware, Metric, Reading, StallSamples};
+use activity::{Hardware, Metric, RangeKind, Reading, StallSamples};
 
 const GPU: [u8; 16] = [9; 16];
 /// A sample.
@@ -463,6 +463,43 @@ fn elementwise_kernels_in_a_row_are_a_chain_whatever_their_sizes() {
         norms.title
     );
     assert_eq!(of("layer_norm", 10), None);
+}
+
+/// Ten rounds of 1, 2 and 1 ms and a product, whose calls lie in a range.
+#[test]
+fn elementwise_kernels_in_an_optimizers_step_are_its() {
+    let of = |range: &str| {
+        let mut busy = Busy::default();
+        for _ in 0..10 {
+            for (blocks, tenths) in [(2_904, 10), (5_808, 20), (2_904, 10)] {
+                let at = busy.at;
+                busy.scene.call("cudaLaunchKernel", at - 5_000, at - 1_000);
+                busy.scene.range(RangeKind::Nvtx, range, 0, at - 6_000, at);
+                busy.kernel(
+                    "at::native::unrolled_elementwise_kernel",
+                    blocks,
+                    tenths,
+                    None,
+                );
+            }
+            busy.kernel("gemm", 2_904, 10, None);
+        }
+        let it = busy.found("memory-chain").expect("found");
+        let change = it
+            .change
+            .iter()
+            .map(|it| it.to_string())
+            .collect::<String>();
+        (it.title, it.says.expect("it is most").why, change)
+    };
+    let (title, why, change) = of("optimizer_step");
+    let whose = ", 100 % of that in the optimizer's step";
+    assert!(title.contains(whose), "{title}");
+    assert!(why.ends_with(whose), "{why}");
+    assert!(change.contains("fused=True"), "{change}");
+    let (title, _, change) = of("forward");
+    assert!(!title.contains("optimizer"), "{title}");
+    assert!(change.contains("torch.compile"), "{change}");
 }
 
 /// Forty of 1 ms each, behind one that fills what they read; or as many of two kinds by turns, of which 40 of 41 ms could go at most.
