@@ -16,13 +16,20 @@ use figures::communication::has_any;
 /// What is done with gradients and with sharded weights.
 const OF_TRAINING: [&str; 2] = ["overlapping communication", "prefetching communication"];
 
+const HIDING: &str = "hiding communication";
+
 /// Words of what is sent: of its kernels' names, of the program's, and of ranges around it. Then what hides it, and what that is called in
 /// a headline.
-const ADVICE: [(&[&str], &str, &str); 4] = [
+const ADVICE: [(&[&str], &str, &str); 5] = [
     (
-        &["alltoall", "all_to_all", "dispatch", "combine", "a2a"],
+        &["dispatch", "combine", "expert", "moe"],
         "Expert parallelism takes few SMs on purpose: split the batch in two, so that dispatch and combine of one half run while the other computes.",
-        "hiding communication",
+        HIDING,
+    ),
+    (
+        &["alltoall", "all_to_all", "a2a"],
+        "Split the batch in two, so that the exchange of one half runs while the other computes.",
+        HIDING,
     ),
     (
         &["sendrecv"],
@@ -42,20 +49,23 @@ const ADVICE: [(&[&str], &str, &str); 4] = [
 ];
 
 /// The row of what stages of a model send each other, and what is said where none is seen.
-const STAGES: usize = 1;
+const STAGES: usize = 2;
 const NEIGHBOURS: (&str, &str) = (
     "An exchange with neighbours: compute the border first and send it on a stream of its own, beside the inner work.",
     "overlapping exchange and inner work",
 );
 
 /// The first so many rows of `ADVICE` hold without a backward pass, too.
-const EXCHANGES: usize = 2;
+const EXCHANGES: usize = 3;
 
 /// Of a pass without backward and optimizer, as tensor-parallel inference makes.
 const INFERENCE: (&str, &str) = (
     "Without a backward pass each needs the product before it: cut products in parts, merge collectives, or use NVLink.",
     "cheaper collectives",
 );
+
+/// An exchange over NVLink that works for so long moves 20 GB.
+const TOO_LONG: Ns = 100_000_000;
 
 /// So long takes a bucket of 25 MB, PyTorch's default, over NVLink at 230 GB/s. Shorter ones are smaller already.
 const BUCKET: Ns = 190_000;
@@ -120,7 +130,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         ),
         advice: [first, advice, last].join(" ").trim().to_owned(),
         change: match OF_TRAINING.contains(&hides) || scope.framework() != Framework::PyTorch {
-            _ if hides.is_empty() => Vec::new(),
+            _ if hides.is_empty() || !has_wrapper(scope) => Vec::new(),
             true if collectives.took < BUCKET * at.len() as Ns => scope.change("gather", None),
             true => scope.change("communicate", None),
             false => Vec::new(),
@@ -157,13 +167,17 @@ fn waits_alone(scope: &Scope, rows: &[(usize, usize)]) -> (usize, Ns) {
         let others = rows[*at..].iter().filter(|it| kind(it) == of);
         let others: Vec<Ns> = others.map(length).collect();
         let is_sized = is_alike || of.is_some_and(|it| it.1.is_some());
-        let is_exchange = |name| scope.trace.names().full(name).contains("SendRecv");
-        let is_first = *at == 0 && of.is_some_and(|it| is_exchange(it.0));
-        let times = match is_first {
+        let is_exchange = |at: &(usize, usize)| {
+            kind(at).is_some_and(|it| scope.trace.names().full(it.0).contains("SendRecv"))
+        };
+        // One in each of several steps may wait. What is that long sends no data all the time.
+        let is_first = *at == 0 || length(&rows[*at]) >= TOO_LONG;
+        let are_first = is_first && rows[..=*at].iter().all(is_exchange);
+        let times = match are_first {
             true => cases::LONG_EXCHANGE.value(),
             false => cases::OUTLIER.value(),
         };
-        (is_sized || is_first)
+        (is_sized || are_first)
             && cases::CALLS_MIN.is_reached_by(others.len())
             && others[0] >= others[1].saturating_mul(times)
     };
@@ -266,6 +280,18 @@ fn advice(
     }
 }
 
+/// Whether a program of PyTorch has what sends gradients and weights by itself: others call collectives in their own code.
+fn has_wrapper(scope: &Scope) -> bool {
+    let is_its = |name: &str| has_any(name, "DistributedDataParallel FSDP FullyShard fully_shard");
+    scope.framework() != Framework::PyTorch
+        || scope.has_name(is_its)
+        || scope
+            .trace
+            .stacks()
+            .files()
+            .any(|it| has_any(it, "nn/parallel/distributed fsdp"))
+}
+
 /// Whether layers of a model are seen: a framework's, or products of matrices, which solvers take in double precision.
 fn has_model(scope: &Scope) -> bool {
     let is_layer = |name: &str| has_any(name, "gemm nvjet") && !has_any(name, "dgemm zgemm f64");
@@ -276,7 +302,7 @@ fn has_model(scope: &Scope) -> bool {
 /// Whether PyTorch ran neither backward nor an optimizer, nor what gathers sharded weights.
 fn is_inference(scope: &Scope) -> bool {
     #[rustfmt::skip]
-    let trains = ["backward", "Backward", "autograd", "optimizer", "Optimizer", "FSDP", "FullySharded"];
+    let trains = ["backward", "Backward", "autograd::", "optimizer", "Optimizer", "FSDP", "FullySharded"];
     let trains = |name: &str| trains.iter().any(|it| name.contains(it));
     scope.framework() == Framework::PyTorch && cases::INFERENCE.holds(!scope.has_name(trains))
 }

@@ -7,11 +7,16 @@ use crate::graph::{CallId, CallKind, Graph, NONE, OpId};
 use activity::{NameId, Ns, Span, What};
 use trace::{Lane, LaneId, LaneKind, Trace};
 
+/// What is as long again so often is no making.
+const AGAIN: usize = 3;
+
 /// A kernel's first launch, the time since the launch or wait before, and the shortest such time before a later launch.
 struct Making {
     op: OpId,
     span: Span,
     later: Ns,
+    /// How often it was at least half as long before a later launch.
+    again: usize,
     /// Whether a tenth of it loaded code, and whether a name says that the kernel was compiled.
     loads: bool,
     compiles: bool,
@@ -74,7 +79,10 @@ pub(super) fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, (Span, bool)
                 let few = made.len() / cases::OUTLIER.value();
                 let key = (trace.lanes()[lane].key().process, name);
                 let first = kernels.entry(key);
-                let first = first.and_modify(|it| it.later = it.later.min(made.len()));
+                let first = first.and_modify(|it| {
+                    it.later = it.later.min(made.len());
+                    it.again += usize::from(2 * made.len() >= it.span.len());
+                });
                 first.or_insert_with(|| Making {
                     op,
                     span: made,
@@ -86,6 +94,7 @@ pub(super) fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, (Span, bool)
                     starts: cases::STARTS_LIBRARY.is_reached_by(before.asked)
                         || before.loading >= few && is_librarys(trace.names().full(name)),
                     later: Ns::MAX,
+                    again: 0,
                 });
             }
             _ => {}
@@ -99,7 +108,8 @@ fn kept(mut kernels: FxHashMap<(usize, NameId), Making>) -> FxHashMap<OpId, (Spa
     // Other work may lie between, too: reading a file takes much longer than loading.
     kernels.retain(|_, it| {
         let is_usual = it.later != Ns::MAX && !is_outlier(it.span.len(), it.later);
-        !cases::WAITS_AGAIN.holds(is_usual)
+        // The first kernel of a step comes once a step behind all that lies between steps.
+        !cases::WAITS_AGAIN.holds(is_usual || it.again >= AGAIN)
             && cases::COLD_MIN.is_reached_by(it.span.len())
             && (it.loads || it.compiles || it.starts)
     });
@@ -152,8 +162,10 @@ fn compiles(trace: &Trace, thread: LaneId, span: Span, loads: bool) -> bool {
             return false;
         };
         let name = trace.names().full(range.name).to_lowercase();
+        // A file of Python may be called so whatever its functions do: "vllm/compilation/decorators.py(167): __call__".
+        let name = name.split_once(".py(").map_or(&*name, |it| it.1);
         let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
-        let waits = ["poll", "ppoll", "waitpid", "wait4"].contains(&name.as_str());
+        let waits = ["poll", "ppoll", "waitpid", "wait4"].contains(&name);
         cases::WAITS_FOR_COMPILER.holds(loads && waits)
             || cases::COMPILING.holds(has(&["nvrtc", "compil", "jit"]))
                 && !cases::COMPILED_RUNS.holds(has(&["compiled", "jitter"]))

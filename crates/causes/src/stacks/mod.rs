@@ -111,7 +111,11 @@ impl StackCounts {
             parts.iter().any(|part| names.contains(part))
         };
         let looks = |it: &Frame| has(it, &["importlib", "triton_key", "cache_key"]);
-        let builds = |it: &Frame| has(it, &["compil", "nvrtc", "ptxas", "codegen"]);
+        // vLLM calls what it compiled from a folder of that name.
+        let builds = |it: &Frame| {
+            has(it, &["compil", "nvrtc", "ptxas", "codegen"])
+                && !it.file.contains("vllm/compilation")
+        };
         let is_built = |it: &(&StackId, &u64)| {
             let mut frames = trace.stacks().frames(*it.0);
             let inner = trace.stacks().frames(*it.0).take(INNER);

@@ -522,6 +522,27 @@ fn what_the_cpu_does_to_build_a_kernel_is_part_of_loading_it() {
     }
 }
 
+/// Steps of 32 launches of a compiled kernel, 27 ms of the CPU before the first of each, or of one step alone.
+#[test]
+fn what_precedes_a_kernel_in_each_step_builds_none() {
+    let steps = |slow: std::ops::Range<usize>| {
+        let (mut scene, mut at) = (Scene::new(), 0);
+        scene.call("cudaLaunchKernel", 0, 5_000);
+        scene.kernel("first", 1, 6_000, 9_000);
+        for step in 0..6 {
+            at += if slow.contains(&step) { 27_000_000 } else { 0 };
+            for _ in 0..32 {
+                scene.call("cudaLaunchKernel", at + 20_000, at + 25_000);
+                scene.kernel("triton_poi_fused_add_0", 1, at + 27_000, at + 40_000);
+                at += 20_000;
+            }
+        }
+        scene
+    };
+    sick("cold-start", &mut steps(0..1));
+    cured("cold-start", &mut steps(0..6));
+}
+
 #[test]
 fn each_process_has_first_calls_of_its_own() {
     let mut trace = launches(0).trace();
@@ -558,6 +579,7 @@ fn what_compiles_a_kernel_is_told_by_its_name_a_range_or_the_process_that_is_wai
         ("fused_add_15680171862954066917", "", false),
         ("cudapy::matmul$241(Array<double>)", "", false),
         ("k", "KernelExecutor::compileFusion", false),
+        ("k", "triton/runtime/jit.py(525): compile", false),
         ("k", "poll", true),
     ];
     for (name, range, loads) in compiled {
@@ -570,6 +592,7 @@ fn what_compiles_a_kernel_is_told_by_its_name_a_range_or_the_process_that_is_wai
         ("fused_add_2", "", false),
         ("k", "Torch-Compiled Region", false),
         ("k", "ColorJitter", false),
+        ("k", "vllm/compilation/decorators.py(167): __call__", false),
         ("k", "poll", false),
     ];
     for (name, range, loads) in others {

@@ -265,20 +265,59 @@ fn what_hides_communication_depends_on_what_it_is() {
     }
 }
 
+/// Three steps with a product and six exchanges of 2 ms; the first exchange of each takes so long.
+#[test]
+fn an_exchange_that_waits_in_each_step_waits_for_a_rank() {
+    let of = |first: Ns| {
+        let (mut scene, mut at) = (Scene::new(), 0);
+        for _ in 0..3 {
+            for took in [first, 2_000_000, 2_000_000, 2_000_000, 2_000_000, 2_000_000] {
+                scene.kernel("ncclDevKernel_SendRecv(…)", 23, at, at + took);
+                at += took;
+            }
+            scene.range(activity::RangeKind::CpuOp, "AddBackward0", 0, at, at + 9_000);
+            scene.kernel("void at::native::gemm", 7, at, at + 20_000_000);
+            at += 20_000_000;
+        }
+        sick("exposed-communication", &mut scene).title
+    };
+    let told = of(1_000_000_000);
+    assert!(
+        told.starts_with("3 of 18 collectives most likely waited"),
+        "{told}"
+    );
+    // Larger messages take longer.
+    let told = of(60_000_000);
+    assert!(!told.contains("waited"), "{told}");
+}
+
 /// Ten products, and after each an all-reduce of so long.
 #[test]
 fn short_collectives_want_larger_buckets() {
-    let of = |took: Ns| {
+    let found = |took: Ns, range: &str| {
         let mut scene = Scene::new();
         for at in (0..10).map(|it| it * 4 * took) {
-            scene.range(activity::RangeKind::CpuOp, "AddBackward0", 0, at, at + took);
+            scene.range(activity::RangeKind::CpuOp, range, 0, at, at + took / 2);
+            scene.range(
+                activity::RangeKind::CpuOp,
+                "AddBackward0",
+                0,
+                at + took / 2,
+                at + took,
+            );
             scene.kernel("void at::native::add_kernel", 7, at, at + 3 * took);
             scene.kernel("ncclDevKernel_AllReduce", 23, at + 3 * took, at + 4 * took);
         }
-        let found = sick("exposed-communication", &mut scene);
-        found.change[0].set[0].new.clone()
+        sick("exposed-communication", &mut scene)
+    };
+    let of = |took| {
+        found(took, "DistributedDataParallel.forward").change[0].set[0]
+            .new
+            .clone()
     };
     assert_eq!([94_000, 300_000].map(of), ["larger", "smaller"]);
+    // A program that calls collectives by itself has no buckets.
+    assert_eq!(found(94_000, "Muon.step").change, []);
 }
 
 /// Inference, whose all-reduces take 0.6 ms at the least, and so long in half of the layers.
