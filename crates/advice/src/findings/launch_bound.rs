@@ -48,7 +48,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         .as_ref()
         .map_or("CPU code".to_owned(), LineShare::culprit);
     let (bound, told) = match 2 * late.work > idle && !late.are_read() {
-        true => (Bound::Host, format!("in {at} between a few launches")),
+        true => (Bound::Host, format!("in {at} and a few launches")),
         false => (Bound::Launch, format!("launching {how}")),
     };
     Some(Finding {

@@ -287,7 +287,19 @@ fn without_tensor<'a>(
             "by their names, kernels multiply matrices in fp32 without tensor cores",
         ),
     };
+    // Attention that uses tensor cores in its own way is told apart: as whichever takes more.
+    let (split, products): (Vec<_>, Vec<_>) = of.into_iter().partition(|it| is_split(scope, it));
+    let (of, how) = match time(&split) > time(&products) {
+        true => (split, SPLITS),
+        false => (products, how),
+    };
     is_much(&of).then_some((of, how))
+}
+
+/// Whether a kernel of attention multiplies parts of fp32 on tensor cores.
+fn is_split(scope: &Scope, it: &Config) -> bool {
+    let name = full(scope, it).to_ascii_lowercase();
+    has_any(&name, FP32_ATTENTION) && has_any(&name, "sm80 sm90")
 }
 
 const SPLITS: &str = "by their names, kernels of attention split fp32 into several products";
@@ -309,9 +321,7 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // In whatever shapes it was launched.
     let (_, most) = by_name.into_values().max_by_key(|it| (it.0, it.1.first))?;
     let is_fast = |it: &&Config| full(scope, it).contains("tf32");
-    let lower = full(scope, most).to_ascii_lowercase();
-    let is_split = has_any(&lower, FP32_ATTENTION) && has_any(&lower, "sm80 sm90");
-    let how = if is_split { SPLITS } else { how };
+    let is_split = is_split(scope, most);
     let is_half = is_half(full(scope, most));
     let precision = match capability.0 {
         // A convolution in fp32 though others take TF32 has no such kernel; products of matrices are asked for it apart.

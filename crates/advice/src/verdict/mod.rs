@@ -260,6 +260,8 @@ pub fn promise(verdicts: &mut [Verdict], findings: &[Finding]) {
     let least = |it: &&Finding| it.estimated.map_or(0, |it| it[0]);
     let faster = findings.iter().max_by_key(least);
     let faster = faster.filter(|it| first.is_some_and(|first| least(it) > first.weight()));
+    // What it saves is beside what else holds the GPU up.
+    let is_beside = asleep.is_none() && faster.is_some();
     let first = asleep.or(faster).or(first);
     let predicted = findings.iter().filter_map(|it| it.predicted.as_ref());
     let alone = predicted
@@ -282,12 +284,15 @@ pub fn promise(verdicts: &mut [Verdict], findings: &[Finding]) {
                 true => findings.iter().find(is_cold).map(start_up),
                 false => first.and_then(|it| it.gain(idle)),
             };
+            if is_beside && verdict.bound_by == Bound::Peer {
+                verdict.gain = verdict.gain.take().map(|it| format!("beside that, {it}"));
+            }
             if let Some(says) = first.and_then(|it| it.says.as_ref()) {
                 verdict.retell(says);
             }
             let place = findings.iter().find(|it| !it.ends_with.is_empty());
             if let Some(it) = place.filter(|_| verdict.text.ends_with(UNTRACED)) {
-                verdict.text += &it.ends_with;
+                verdict.text += &format!(", mostly{}", it.ends_with);
             }
         }
     }

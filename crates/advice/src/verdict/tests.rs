@@ -1045,6 +1045,51 @@ fn a_headline_ends_with_the_change_that_cures_what_it_says() {
 }
 
 #[test]
+fn what_a_headline_adds_of_another_thing_says_so() {
+    // Tensor cores save a rank that waits for another one more than that.
+    let late = Finding {
+        rule: Rule::LateRank,
+        severity: Severity::Warning,
+        bound_ns: 100,
+        ..Finding::default()
+    };
+    let fp32 = Finding {
+        rule: Rule::IdleTensorCores,
+        bound_ns: 900,
+        estimated: Some([500, 800]),
+        cure: "using tensor cores",
+        ..Finding::default()
+    };
+    let gain = |bound, text: &str, ends_with: &str| {
+        let mut verdicts = [Verdict {
+            bound_by: bound,
+            text: text.to_owned(),
+            ..Verdict::default()
+        }];
+        let ends_with = ends_with.to_owned();
+        promise(
+            &mut verdicts,
+            &[
+                Finding {
+                    ends_with,
+                    ..late.clone()
+                },
+                fp32.clone(),
+            ],
+        );
+        let [verdict] = verdicts;
+        (verdict.gain.unwrap_or_default(), verdict.text)
+    };
+    let told = "using tensor cores saves an estimated 500 to 800 ns";
+    assert_eq!(gain(Bound::Peer, "", "").0, format!("beside that, {told}"));
+    assert_eq!(gain(Bound::Compute, "", "").0, told);
+    // One gap holds most of it, and not all.
+    let text = "waiting for untraced CPU code";
+    let (_, text) = gain(Bound::Host, text, " before softmax");
+    assert_eq!(text, "waiting for untraced CPU code, mostly before softmax");
+}
+
+#[test]
 fn odd_steps_that_lose_more_take_the_headline() {
     // Of eleven steps that are seen to their end, 3.01 ms each, one saves before the next begins: 20 of 53.1 ms.
     let once = saving(12, |step| step == 5, 20_000_000);

@@ -111,7 +111,7 @@ fn the_cpus_work_between_few_launches_is_not_called_launching() {
     assert_eq!(found.bound_ns, 12 * 307_000 + 12 * 67_000 + 11 * 366_000);
     let says = found.says.expect("words for the headline");
     assert_eq!(says.bound, Bound::Host);
-    assert_eq!(says.why, "99 % of it in CPU code between a few launches");
+    assert_eq!(says.why, "99 % of it in CPU code and a few launches");
     assert_eq!(found.cure, "capturing more in the CUDA graph");
     assert!(all_of(&mut scene).iter().all(|it| it.rule != Rule::NoCure));
 }
@@ -275,7 +275,13 @@ fn an_exchange_that_waits_in_each_step_waits_for_a_rank() {
                 scene.kernel("ncclDevKernel_SendRecv(…)", 23, at, at + took);
                 at += took;
             }
-            scene.range(activity::RangeKind::CpuOp, "AddBackward0", 0, at, at + 9_000);
+            scene.range(
+                activity::RangeKind::CpuOp,
+                "AddBackward0",
+                0,
+                at,
+                at + 9_000,
+            );
             scene.kernel("void at::native::gemm", 7, at, at + 20_000_000);
             at += 20_000_000;
         }

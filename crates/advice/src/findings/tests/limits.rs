@@ -337,6 +337,21 @@ fn products_in_fp32_are_known_by_their_names() {
     }
 }
 
+/// Ten products of 1 ms in fp32, and ten kernels of attention of 0.2 ms: these use tensor cores in their own way.
+#[test]
+fn attention_in_fp32_is_no_product_without_tensor_cores() {
+    let mut busy = Busy::default();
+    for _ in 0..10 {
+        busy.kernel("ampere_sgemm_128x64_tn", 2_904, 10, None);
+        busy.kernel("fmha_cutlassF_f32_aligned_64x64_rf_sm80", 2_904, 2, None);
+    }
+    let title = busy.found("idle-tensor-cores").expect("found").title;
+    assert!(
+        title.contains("for 10.0 ms (83 % of kernel time)"),
+        "{title}"
+    );
+}
+
 /// An SM of an H200 holds one block of 128 threads that takes 160 KiB of 228, which are 4 warps.
 #[test]
 fn few_warps_of_own_kernels_are_a_remark() {
