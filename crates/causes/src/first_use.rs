@@ -301,9 +301,9 @@ impl<'t> Calls<'t> {
         self.opening.values().any(|of| of == call)
     }
 
-    /// Whether a function locks pages, by its name.
+    /// Whether a function locks pages.
     fn locks(&self, function: Function) -> bool {
-        self.trace.names().full(function.1).contains("Host")
+        pins(self.trace.names().full(function.1))
     }
 
     fn is_of_kineto(&self) -> bool {
@@ -350,6 +350,11 @@ fn operators(trace: &Trace, graph: &Graph) -> Vec<First> {
     found.sort_unstable();
     found.dedup();
     found
+}
+
+/// Whether a call pins memory of the host or unpins it, by its name.
+pub fn pins(name: &str) -> bool {
+    name.contains("Host") && CallKind::of(name) == CallKind::Memory
 }
 
 /// Whether an operator is one of a library that waits only while it tries what is fastest, once for each shape.

@@ -9,7 +9,7 @@ use activity::stats::lower_median;
 use activity::text::counted;
 use activity::units::{duration, share};
 use activity::{NameId, Ns, Span, What};
-use causes::graph::{CallKind, NONE};
+use causes::graph::NONE;
 use causes::stacks::StackCounts;
 use causes::{Group, first_use};
 use figures::DeviceFigures;
@@ -27,9 +27,31 @@ pub(crate) fn is_allocation(name: &str) -> bool {
     })
 }
 
-/// Whether a call pins or unpins memory of the host.
-fn is_pinned(name: &str) -> bool {
-    name.contains("Host") && CallKind::of(name) == CallKind::Memory
+/// What a call is to this rule, by its name.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Allocation,
+    /// It pins or unpins memory of the host.
+    Pins,
+    Copy,
+    Launch,
+    Other,
+}
+
+impl Kind {
+    fn of(name: &str) -> Kind {
+        match name {
+            _ if is_allocation(name) => Kind::Allocation,
+            _ if first_use::pins(name) => Kind::Pins,
+            _ if name.contains("Memcpy") => Kind::Copy,
+            _ if name.contains("Launch") => Kind::Launch,
+            _ => Kind::Other,
+        }
+    }
+
+    fn is_of_memory(self) -> bool {
+        matches!(self, Kind::Allocation | Kind::Pins)
+    }
 }
 
 /// So many arrays with an allocation each are no cache that fills: one allocation is enough for all.
@@ -50,6 +72,9 @@ const NEAR_LIMIT: (&str, &str, &str) = (
 pub(super) fn check(scope: &Scope) -> Option<Finding> {
     // Allocations before the first operation and after the last one are set-up and clean-up.
     let span = scope.devices.iter().map(|f| f.span).reduce(Span::hull)?;
+    if !scope.has_name(|name| Kind::of(name).is_of_memory()) {
+        return None;
+    }
     let calls = Calls::of(scope, span);
     let (once, outliers, later) = calls.outliers(scope);
     // Kernels and copies take what they take without these calls.
@@ -79,7 +104,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let (advice, change, cure) = match calls.freed_inside {
         _ if is_pool => (OF_POOL, "pool", ""),
         inside if inside > 0 && 2 * inside >= calls.freed => NEAR_LIMIT,
-        _ if 2 * calls.sum_of(scope, is_pinned) > time => (OF_PINNED, "", ""),
+        _ if 2 * calls.sum_of(scope, first_use::pins) > time => (OF_PINNED, "", ""),
         _ => (OF_LOOP, "reuse", ""),
     };
     let line = calls.seen.telling(scope.trace);
@@ -131,6 +156,7 @@ impl Calls {
         let mut calls = Calls::default();
         let (graph, mut met) = (scope.causes.graph(), FxHashSet::default());
         let once = cold_start::pinning(scope);
+        let mut kinds: FxHashMap<NameId, Kind> = FxHashMap::default();
         for (id, lane, thread) in scope.trace.threads() {
             let (mut has_launched, mut has_copied, mut launches) = (false, false, false);
             for (row, call) in scope.trace.activities(id, scope.rows(id)) {
@@ -138,10 +164,11 @@ impl Calls {
                     continue;
                 };
                 let name = scope.trace.names().full(what.name);
+                let kind = kinds.entry(what.name).or_insert_with(|| Kind::of(name));
                 let by = || graph.calls.find(lane.key().process, call.correlation);
                 // What another thread pins delays no launch, and what is pinned once is no loop's.
-                let pins = launches && is_pinned(name) && !once.contains(&by());
-                if is_allocation(name) || pins {
+                let pins = *kind == Kind::Pins && launches && !once.contains(&by());
+                if *kind == Kind::Allocation || pins {
                     let gives_back = name.contains("Free") || name.contains("Unreg");
                     calls.freed += usize::from(gives_back);
                     if call.span.overlaps(span) {
@@ -165,9 +192,9 @@ impl Calls {
                         calls.goes_on |= follows && is_late;
                         (has_launched, has_copied) = (false, false);
                     }
-                } else if name.contains("Memcpy") {
+                } else if *kind == Kind::Copy {
                     has_copied = true;
-                } else if name.contains("Launch") {
+                } else if *kind == Kind::Launch {
                     launches = true;
                     let op = match by() {
                         NONE => NONE,

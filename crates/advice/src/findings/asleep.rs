@@ -21,16 +21,40 @@ const NAMES: [&str; 7] = [
 const TYPED: [&str; 6] = ["getc", "fgetc", "getchar", "fgets", "getline", "scanf"];
 
 /// Calls of the system that wait for other threads or processes.
-const WAITS: &str =
-    "poll ppoll select epoll_wait futex pthread_cond_wait pthread_cond_timedwait sem_wait waitpid";
+const WAITS: [&str; 9] = [
+    "poll",
+    "ppoll",
+    "select",
+    "epoll_wait",
+    "futex",
+    "pthread_cond_wait",
+    "pthread_cond_timedwait",
+    "sem_wait",
+    "waitpid",
+];
 
 /// Whether a call works on nothing: it waits for other threads or processes.
 pub(crate) fn is_wait(name: &str) -> bool {
-    WAITS.split(' ').any(|it| it == name)
+    WAITS.contains(&name)
+}
+
+/// Whether a call of the system only sleeps.
+pub(crate) fn is_sleep(name: &str) -> bool {
+    name.ends_with("sleep")
+}
+
+/// Whether it sleeps, or waits for somebody from outside.
+fn is_quiet(name: &str) -> bool {
+    TYPED.contains(&name) || NAMES.iter().any(|it| name.contains(it))
 }
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !cases::HOST_SHARE.is_reached_by(f.idle_share()) {
+        return None;
+    }
+    let mut processes = scope.trace.processes().iter();
+    let is_sampled = processes.any(|it| !it.sampled.is_empty());
+    if !is_sampled && !scope.has_name(is_quiet) {
         return None;
     }
     let slept = Slept::of(scope, f);
@@ -87,9 +111,7 @@ impl Slept {
                 here += piece.span.len();
                 let name = causes.host_name(piece.culprit);
                 let name = name.map(|id| trace.names().full(id));
-                let is_one =
-                    |it: &&str| TYPED.contains(it) || NAMES.iter().any(|name| it.contains(name));
-                if let Some(name) = name.filter(is_one) {
+                if let Some(name) = name.filter(|it| is_quiet(it)) {
                     slept.named += piece.span.len();
                     slept.name.get_or_insert_with(|| name.to_owned());
                     continue;

@@ -17,7 +17,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         scope,
         whole: scope.span(),
         at: Vec::new(),
-        pinning: pinning(scope),
+        pinning: FxHashSet::default(),
         pinned: StackCounts::default(),
         tuned: StackCounts::default(),
         has: Has::default(),
@@ -100,12 +100,18 @@ pub(super) fn is_in(piece: &Piece, calls: &FxHashSet<CallId>) -> bool {
 
 /// Calls that lock memory of the host, which takes as long as there are pages. Of those behind the first launch only a
 /// few count: more are a loop's.
-pub(super) fn pinning(scope: &Scope) -> FxHashSet<CallId> {
+pub(super) fn pinning<'s>(scope: &'s Scope) -> &'s FxHashSet<CallId> {
+    scope.program.pinning.get_or_init(|| find_pinning(scope))
+}
+
+fn find_pinning(scope: &Scope) -> FxHashSet<CallId> {
     let graph = scope.causes.graph();
     let pins = |call: &CallId| {
+        let name = || graph.function(scope.trace, *call);
         graph.calls.kind[*call as usize] == CallKind::Memory
-            && trace_name(scope, graph.calls.at(*call))
-                .is_some_and(|it| it.contains("Host") && !it.contains("Free") && !it.contains("Un"))
+            && first_use::pins(name())
+            && !name().contains("Free")
+            && !name().contains("Un")
     };
     let mut kinds = graph.calls.kind.iter();
     let launched = kinds.position(|it| *it == CallKind::Launch);
@@ -182,7 +188,7 @@ impl Cold<'_, '_> {
             if is_known || !self.is_looked_at(span, place) {
                 continue;
             }
-            let locks = trace_name(scope, place).is_some_and(|it| it.contains("Host"));
+            let locks = trace_name(scope, place).is_some_and(first_use::pins);
             // What a launch takes so long for the first time is its kernel's code.
             let is_launch =
                 |name: NameId| CallKind::of(trace.names().full(name)) == CallKind::Launch;
@@ -260,7 +266,7 @@ impl Cold<'_, '_> {
 
     fn add_pinning(&mut self) {
         let (scope, graph) = (self.scope, self.scope.causes.graph());
-        for call in std::mem::take(&mut self.pinning) {
+        for &call in pinning(scope) {
             let (place, span) = (graph.calls.at(call), graph.calls.span(call));
             if !self.is_looked_at(span, place) {
                 continue;

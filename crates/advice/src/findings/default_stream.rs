@@ -199,9 +199,8 @@ impl Order {
 fn event_waits(scope: &Scope) -> Vec<CallId> {
     let graph = scope.causes.graph();
     let is_one = |&call: &CallId| {
-        let name = scope.causes.host_name(causes::Culprit::Call(call));
         graph.calls.kind[call as usize] == CallKind::Other
-            && name.is_some_and(|it| scope.trace.names().full(it).contains("StreamWaitEvent"))
+            && (graph.function(scope.trace, call)).contains("StreamWaitEvent")
     };
     (0..graph.calls.len() as CallId).filter(is_one).collect()
 }

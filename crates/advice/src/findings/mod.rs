@@ -498,8 +498,9 @@ pub fn find(scope: &Scope, stop: &Stop) -> Vec<Finding> {
         .filter_map(|f| no_cure::check(scope, f, &findings))
         .collect();
     findings.extend(uncured);
-    let failed = failed::Failed::of(scope.trace, scope.causes.graph());
-    if failed.is_some_and(|failed| failed.is_all()) {
+    let has = |rule| findings.iter().any(|f| f.rule == rule);
+    let failed = || failed::Failed::of(scope.trace, scope.causes.graph());
+    if has(Rule::FailedCalls) && failed().is_some_and(|failed| failed.is_all()) {
         // There is no other work to speak of.
         findings.retain(|f| f.rule == Rule::FailedCalls);
     }

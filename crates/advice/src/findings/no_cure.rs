@@ -8,7 +8,7 @@ use rustc_hash::FxHashSet;
 use super::program::Framework;
 use super::words::seen_at;
 use super::{Finding, Occurrence, Rule, Says, Scope, Severity};
-use super::{around, cold_start};
+use super::{around, asleep, cold_start};
 use crate::thresholds;
 use activity::units::{self, bytes, duration, percent, share};
 use activity::{Direction, Ns, Span, What};
@@ -87,7 +87,7 @@ pub(crate) fn paced(scope: &Scope, rate: Ns, found: &mut Vec<Finding>) {
 fn label(scope: &Scope, f: &DeviceFigures, (group, time): (Group, Ns)) -> &'static str {
     let asleep = scope.idle_that(f, |_, piece| {
         let name = scope.causes.host_name(piece.culprit);
-        name.is_some_and(|id| scope.trace.names().full(id).ends_with("sleep"))
+        name.is_some_and(|id| asleep::is_sleep(scope.trace.names().full(id)))
     });
     match group {
         Group::Unknown => "an unknown cause",
@@ -114,11 +114,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     }
     let is_cold = found.iter().any(|it| it.rule == Rule::ColdStart);
     let cold = is_cold.then(|| cold_start::pinning(scope));
-    let (group, time) = largest(scope, f, found, cold.as_ref())?;
+    let (group, time) = largest(scope, f, found, cold)?;
     if let Some(pauses) = pauses(scope, f, time).filter(|_| group == Group::Host) {
         return Some(pauses);
     }
-    let here = |gap: Gap, pieces: Pieces| untold(scope, cold.as_ref(), gap, pieces)[group as usize];
+    let here = |gap: Gap, pieces: Pieces| untold(scope, cold, gap, pieces)[group as usize];
     let gaps = scope.gaps(f);
     let gaps = gaps.map(|(gap, pieces)| (here(gap, pieces), gap.span));
     let mut at: Vec<(Ns, Span)> = gaps.filter(|it| it.0 > 0).collect();

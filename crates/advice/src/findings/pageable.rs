@@ -101,6 +101,10 @@ impl Staged {
         are_gradients: bool,
     ) -> Self {
         let graph = scope.causes.graph();
+        let mut copies = Staged::default();
+        if !scope.copies(figures).iter().any(|it| it.2.is_staged()) {
+            return copies;
+        }
         let mut around = Around::new(scope.trace);
         let mut is_gradient = |it: &Copied| match (it.2.direction, graph.call_at(it.0)) {
             (_, NONE) => false,
@@ -116,7 +120,6 @@ impl Staged {
         let before = scope.copies(figures).iter().filter(|it| is_set_up(it));
         let before: Ns = before.map(|it| it.1.len()).sum();
         let is_little = !cases::LARGE_SHARE.is_reached_by(figures.part(before));
-        let mut copies = Staged::default();
         for it in scope.copies(figures) {
             let &(place, span, copy) = it;
             let is_left_out = is_whole && is_little && is_set_up(it);

@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::UNIX_EPOCH;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use activity::{Ns, door};
+use causes::graph::CallId;
 use trace::Trace;
 use trace::samples::short_file;
 
@@ -18,6 +19,8 @@ const BYTES_MAX: u64 = 1 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Program {
     pub framework: OnceLock<Framework>,
+    /// Its calls that lock memory of the host.
+    pub pinning: OnceLock<FxHashSet<CallId>>,
     /// The text of each file that was asked for, by path; `None` of what is not read.
     texts: Mutex<FxHashMap<String, Option<Arc<str>>>>,
 }

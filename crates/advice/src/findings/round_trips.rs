@@ -18,12 +18,15 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 /// Gradients that go back each time to tensors on the CPU, which adds them while the GPU waits.
 fn gradients(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let copies = Staged::of(scope, f, None, true);
+    if copies.at.is_empty() {
+        return None;
+    }
     let is_behind = |gap: &Gap, piece: &Piece| {
         copies.ends.contains(&gap.span.start) && piece.cause.is_of_host()
     };
     let adding = scope.idle_that(f, is_behind);
     let bound = copies.time + copies.idle(scope, f) + adding;
-    if copies.at.is_empty() || !cases::WORTH_SHARE.is_reached_by(f.part(bound)) {
+    if !cases::WORTH_SHARE.is_reached_by(f.part(bound)) {
         return None;
     }
     let found = scope.found(f.span_ns, bound, &longest_first(copies.at));

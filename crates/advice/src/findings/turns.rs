@@ -113,6 +113,9 @@ impl Launcher {
                 its.push(call as CallId);
             }
         }
+        if by_thread.len() < 2 {
+            return Vec::new();
+        }
         let threads = by_thread.into_iter();
         let threads = threads.filter_map(|(lane, calls)| Self::of(scope, lane as LaneId, &calls));
         let mut threads: Vec<Launcher> = threads.filter(|it| !it.streams.is_empty()).collect();

@@ -259,7 +259,7 @@ impl Told<'_> {
             Some((CpuWork::Pages, time)) => (time, [waiting, Cause::Pages.label().to_owned()]),
             Some((CpuWork::Name(name), time)) => {
                 let full = self.trace.names().full(name);
-                let is_wait = asleep::is_wait(full) || full.ends_with("sleep");
+                let is_wait = asleep::is_wait(full) || asleep::is_sleep(full);
                 let waiting = if is_wait {
                     "waiting in".to_owned()
                 } else {
