@@ -8,18 +8,10 @@ use serde_json::{Value, json};
 use activity::anonymous::short_file;
 use activity::text::{listed, plural, printable};
 use activity::{Frame, Ns};
+use causes::stacks::is_wrapper;
 use live::job::ras::Answer;
 use live::job::{Doing, Job, Life, Process, State, ThreadSeen, Verdict, Xid};
 
-/// Functions that only call another one.
-const WRAPPERS: [&str; 6] = [
-    "wrapper",
-    "_wrapped_call_impl",
-    "_call_impl",
-    "decorate_context",
-    "_fn",
-    "inner",
-];
 /// Lines of threads that do not lead, in a text.
 const OTHERS: usize = 8;
 /// Ranks that are named in a line.
@@ -419,7 +411,7 @@ fn place(thread: &ThreadSeen) -> String {
     // A function within another one is named with that: "log.<locals>.wrapper".
     let called = called
         .map(|it| it.function.rsplit("<locals>.").next().unwrap_or_default())
-        .find(|it| !WRAPPERS.contains(it));
+        .find(|it| !is_wrapper(it));
     let at = |it: &Frame| format!("{}:{}", short_file(&it.file), it.line);
     let python = thread.python.get(own.unwrap_or(0));
     let mut inner = thread.python[..own.unwrap_or(0)].iter();

@@ -5,7 +5,13 @@ use std::path::{Path, PathBuf};
 
 /// What is told, and the files that tell it: a folder stands for all of its files but tests.
 const CHAPTERS: &[(&str, &[&str])] = &[
-    ("Headlines", &["crates/advice/src/verdict/words.rs"]),
+    (
+        "Headlines",
+        &[
+            "crates/advice/src/verdict/words/idle.rs",
+            "crates/advice/src/verdict/words.rs",
+        ],
+    ),
     (
         "Causes of a gap",
         &[

@@ -164,7 +164,7 @@ impl<'a> Advice<'a> {
             found.findings.insert(at, odd.finding(scope));
         }
         // What holds a thread up for milliseconds is not what records its functions.
-        let is_paused = found.findings.iter().any(findings::no_cure::is_of_pauses);
+        let is_paused = found.findings.iter().any(|it| it.is_of_pauses);
         let distorts = || findings::distorts(scope).filter(|_| !is_paused);
         verdict::distort(&mut verdicts, distorts);
         let judged = Judgement { verdicts, ..found };

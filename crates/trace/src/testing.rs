@@ -27,6 +27,36 @@ pub fn count_made(what: &str) -> usize {
 
 pub use programs::{kernels, launched, waits};
 
+/// What a test wants of a text, which it shows where that does not hold.
+pub trait Sentence {
+    fn must_begin(&self, with: &str);
+    fn must_end(&self, with: &str);
+    fn must_have(&self, part: &str);
+    fn must_lack(&self, part: &str);
+}
+
+impl Sentence for str {
+    #[track_caller]
+    fn must_begin(&self, with: &str) {
+        assert!(self.starts_with(with), "{self}");
+    }
+
+    #[track_caller]
+    fn must_end(&self, with: &str) {
+        assert!(self.ends_with(with), "{self}");
+    }
+
+    #[track_caller]
+    fn must_have(&self, part: &str) {
+        assert!(self.contains(part), "{self}");
+    }
+
+    #[track_caller]
+    fn must_lack(&self, part: &str) {
+        assert!(!self.contains(part), "{self}");
+    }
+}
+
 /// A timeline in the making. Times are ns; everything is on device 0, context 1, host thread 1.
 #[derive(Default)]
 pub struct Scene {

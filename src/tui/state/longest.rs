@@ -64,11 +64,13 @@ impl State {
         self.focus.selection = last;
         let alike = last.row.and_then(RowKind::device).map(|device| {
             let usage = &self.model.run.trace.devices()[device].usage;
-            let all = usage.gaps_within(view).map(Span::len);
-            let all = all.filter(|it| *it >= Trace::GAP_MIN);
+            let all = usage.gaps_within(view);
+            let all = all.filter(|it| it.len() >= Trace::GAP_MIN);
             all.fold([0; 3], |[all, alike, sum], it| {
-                match (gap.len() / 2..=2 * gap.len()).contains(&it) {
-                    true => [all + 1, alike + 1, sum + it as usize],
+                // Those at the border lie partly out of view.
+                let here = it.intersect(view).len() as usize;
+                match (gap.len() / 2..=2 * gap.len()).contains(&it.len()) {
+                    true => [all + 1, alike + 1, sum + here],
                     false => [all + 1, alike, sum],
                 }
             })
@@ -102,8 +104,7 @@ impl State {
         let words = || match asked.alike {
             _ if little < LITTLE => format!("idle: {}", units::percent(little)),
             Some([_, number, sum]) if number >= ALIKE_MIN => {
-                // Those at the border lie partly out of view.
-                let (number, sum) = (units::count(number as u64), part(idle.min(sum as Ns)));
+                let (number, sum) = (units::count(number as u64), part(sum as Ns));
                 format!("one of {number} alike, {sum} of idle")
             }
             Some([all, ..]) if units::share(gap.len(), idle) < LITTLE => {

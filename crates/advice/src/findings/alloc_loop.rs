@@ -48,10 +48,6 @@ impl Kind {
             _ => Kind::Other,
         }
     }
-
-    fn is_of_memory(self) -> bool {
-        matches!(self, Kind::Allocation | Kind::Pins)
-    }
 }
 
 /// So many arrays with an allocation each are no cache that fills: one allocation is enough for all.
@@ -72,10 +68,7 @@ const NEAR_LIMIT: (&str, &str, &str) = (
 pub(super) fn check(scope: &Scope) -> Option<Finding> {
     // Allocations before the first operation and after the last one are set-up and clean-up.
     let span = scope.devices.iter().map(|f| f.span).reduce(Span::hull)?;
-    if !scope.has_name(|name| Kind::of(name).is_of_memory()) {
-        return None;
-    }
-    let calls = Calls::of(scope, span);
+    let calls = Calls::of(scope, span)?;
     let (once, outliers, later) = calls.outliers(scope);
     // Kernels and copies take what they take without these calls.
     let idle = scope.devices.iter().map(|f| f.idle_ns).max()?;
@@ -152,7 +145,9 @@ struct Calls {
 }
 
 impl Calls {
-    fn of(scope: &Scope, span: Span) -> Self {
+    fn of(scope: &Scope, span: Span) -> Option<Self> {
+        let is_any = scope.has_name(|name| matches!(Kind::of(name), Kind::Allocation | Kind::Pins));
+        is_any.then_some(())?;
         let mut calls = Calls::default();
         let (graph, mut met) = (scope.causes.graph(), FxHashSet::default());
         let once = cold_start::pinning(scope);
@@ -206,7 +201,7 @@ impl Calls {
                 }
             }
         }
-        calls
+        Some(calls)
     }
 
     /// What took far longer than its function does, in how many calls, and what of it comes once a round. That is the

@@ -20,22 +20,12 @@ const NAMES: [&str; 7] = [
 /// Calls of the C library that wait for somebody who types, whole.
 const TYPED: [&str; 6] = ["getc", "fgetc", "getchar", "fgets", "getline", "scanf"];
 
-/// Calls of the system that wait for other threads or processes.
-const WAITS: [&str; 9] = [
-    "poll",
-    "ppoll",
-    "select",
-    "epoll_wait",
-    "futex",
-    "pthread_cond_wait",
-    "pthread_cond_timedwait",
-    "sem_wait",
-    "waitpid",
-];
-
-/// Whether a call works on nothing: it waits for other threads or processes.
+/// Whether a call of the system works on nothing: it waits for other threads or processes.
 pub(crate) fn is_wait(name: &str) -> bool {
-    WAITS.contains(&name)
+    matches!(
+        name,
+        "poll" | "ppoll" | "select" | "epoll_wait" | "futex" | "sem_wait" | "waitpid"
+    ) || matches!(name, "pthread_cond_wait" | "pthread_cond_timedwait")
 }
 
 /// Whether a call of the system only sleeps.

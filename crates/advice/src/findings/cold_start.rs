@@ -61,19 +61,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             line.map_or_else(String::new, |it| format!(" at {}", it.place)),
             duration(whole),
         ),
-        advice: match cold.has.is_mostly(Work::Loading, time) && is_cuda(scope) {
-            true => "Warm up before measuring: run everything once, or load ahead with CUDA_MODULE_LOADING=EAGER.",
-            false if is_tuning => "Triton tries them anew for each value of the autotuner's key: pad sizes to a few, or leave them out of the key.",
-            false if is_held => "Pin host memory before the GPU's work begins, and only what copies need.",
-            false if is_pinning => "Pin only what copies need, or in another thread.",
-            false => "Warm up before measuring: run everything once.",
-        }
-        .to_owned()
-            // Others make PTX themselves, on purpose.
-            + match cold.has.is_compiled(time) && scope.framework() == Framework::Cuda {
-                true => " The driver also compiles PTX for this GPU: build for its architecture (nvcc -arch), so that the program brings machine code.",
-                false => "",
-            },
+        advice: cold.advice(time, is_held),
         cure: if is_tuning { "autotuning once" } else { "" },
         bound_ns: told,
         inside_ns: inside,
@@ -144,6 +132,23 @@ struct Cold<'s, 'a> {
 }
 
 impl Cold<'_, '_> {
+    fn advice(&self, time: Ns, is_held: bool) -> String {
+        let is_mostly = |work| self.has.is_mostly(work, time);
+        match is_mostly(Work::Loading) && is_cuda(self.scope) {
+            true => "Warm up before measuring: run everything once, or load ahead with CUDA_MODULE_LOADING=EAGER.",
+            false if is_mostly(Work::Tuning) => "Triton tries them anew for each value of the autotuner's key: pad sizes to a few, or leave them out of the key.",
+            false if is_held => "Pin host memory before the GPU's work begins, and only what copies need.",
+            false if is_mostly(Work::Pinning) => "Pin only what copies need, or in another thread.",
+            false => "Warm up before measuring: run everything once.",
+        }
+        .to_owned()
+            // Others make PTX themselves, on purpose.
+            + match self.has.is_compiled(time) && self.scope.framework() == Framework::Cuda {
+                true => " The driver also compiles PTX for this GPU: build for its architecture (nvcc -arch), so that the program brings machine code.",
+                false => "",
+            }
+    }
+
     /// Calls that load code or make a context, and overheads that are named so.
     fn add_loading(&mut self) {
         let trace = self.scope.trace;
@@ -184,7 +189,7 @@ impl Cold<'_, '_> {
     fn add_first_calls(&mut self) {
         let (scope, trace) = (self.scope, self.scope.trace);
         for &(span, place) in &scope.causes.first_use().calls {
-            let is_known = self.has.contains(self.on_all(span, place));
+            let is_known = self.has.all.contains(&self.on_all(span, place));
             if is_known || !self.is_looked_at(span, place) {
                 continue;
             }
@@ -233,7 +238,7 @@ impl Cold<'_, '_> {
                     matches!(trace_name(scope, place), Some(name) if first_use::is_search(name));
                 let work = if tries { Work::Trying } else { Work::First };
                 self.at.push((time, Occurrence::Row(place)));
-                self.has.spans[work as usize].extend(own);
+                own.into_iter().for_each(|part| self.has.add(work, part));
             }
         }
     }
@@ -276,7 +281,7 @@ impl Cold<'_, '_> {
                 let process = self.process_of(place);
                 self.pinned.add_samples(scope.trace, process, thread, span);
             }
-            if !self.has.contains(self.on_all(span, place)) {
+            if !self.has.all.contains(&self.on_all(span, place)) {
                 self.push(Work::Pinning, span, place);
             }
         }
@@ -321,6 +326,7 @@ enum Work {
 #[derive(Default)]
 struct Has {
     spans: [Vec<Span>; WORKS.len()],
+    all: FxHashSet<Span>,
     /// Whether the driver's compiler was there.
     compiler: bool,
 }
@@ -340,10 +346,7 @@ const WORKS: [&str; 9] = [
 impl Has {
     fn add(&mut self, work: Work, span: Span) {
         self.spans[work as usize].push(span);
-    }
-
-    fn contains(&self, span: Span) -> bool {
-        self.spans.iter().any(|it| it.contains(&span))
+        self.all.insert(span);
     }
 
     fn sum_of(&self, work: Work) -> Ns {

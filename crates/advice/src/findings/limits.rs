@@ -337,6 +337,10 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let known = TENSOR_TIMES.iter().rfind(|it| it.0 <= capability);
     let known = known.filter(|it| !waits && !is_half && !is_split && it.1[0] > 1.0);
     let part = percent(share(time(&of), time(&all)));
+    let why = match is_split {
+        true => format!("{part} of it in attention in fp32"),
+        false => format!("{part} of it in fp32 products without tensor cores"),
+    };
     Some(Finding {
         severity: Severity::Info,
         title: format!(
@@ -354,15 +358,7 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             ),
         },
         estimated: known.map(|it| saved(scope, &of, it.1)),
-        says: (!is_half).then(|| {
-            Says::of_kernels(
-                f,
-                match is_split {
-                    true => format!("{part} of it in attention in fp32"),
-                    false => format!("{part} of it in fp32 products without tensor cores"),
-                },
-            )
-        }),
+        says: (!is_half).then(|| Says::of_kernels(f, why)),
         change: match capability.0 {
             // Its words are those of TF32.
             _ if is_half || !precision.contains("TF32") => Default::default(),

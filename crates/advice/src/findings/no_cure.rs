@@ -107,6 +107,21 @@ fn ends_with(scope: &Scope, f: &DeviceFigures, gap: Span) -> String {
     })
 }
 
+/// The gaps with idle time of a group that no rule explains, the longest such time first.
+fn gaps_of(
+    scope: &Scope,
+    f: &DeviceFigures,
+    cold: Option<&FxHashSet<CallId>>,
+    group: Group,
+) -> Vec<(Ns, Span)> {
+    let here = |gap: Gap, pieces: Pieces| untold(scope, cold, gap, pieces)[group as usize];
+    let gaps = scope.gaps(f);
+    let gaps = gaps.map(|(gap, pieces)| (here(gap, pieces), gap.span));
+    let mut at: Vec<(Ns, Span)> = gaps.filter(|it| it.0 > 0).collect();
+    at.sort_unstable_by_key(|it| Reverse(*it));
+    at
+}
+
 /// The greatest group of a device that no finding tells of, where that is much.
 pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Option<Finding> {
     if !cases::NO_CURE_SHARE.is_reached_by(f.idle_share()) {
@@ -118,11 +133,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     if let Some(pauses) = pauses(scope, f, time).filter(|_| group == Group::Host) {
         return Some(pauses);
     }
-    let here = |gap: Gap, pieces: Pieces| untold(scope, cold, gap, pieces)[group as usize];
-    let gaps = scope.gaps(f);
-    let gaps = gaps.map(|(gap, pieces)| (here(gap, pieces), gap.span));
-    let mut at: Vec<(Ns, Span)> = gaps.filter(|it| it.0 > 0).collect();
-    at.sort_unstable_by_key(|it| Reverse(*it));
+    let at = gaps_of(scope, f, cold, group);
     // Without a gap that holds nearly all of it the rest may look otherwise.
     let &(longest, gap) = at.first()?;
     let is_once = cases::ONE_GAP.is_reached_by(share(longest, time));
@@ -166,15 +177,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
             part: f.part(time),
             why: format!("waiting for the next batch of {}", bytes(it)),
         }).or(waits.map(|why| Says { bound: Bound::Unknown, part: f.part(time), why })),
+        is_of_pauses: batch.is_some(),
         ends_with: if is_once && group == Group::Host { place } else { String::new() },
         ..scope.found(f.span_ns, time, &at)
     })
-}
-
-/// Whether it tells of pauses in which something else than the CPU's own work held it up.
-pub(crate) fn is_of_pauses(it: &Finding) -> bool {
-    let bound = it.says.as_ref().map(|it| it.bound);
-    it.rule == Rule::NoCure && bound == Some(Bound::Host)
 }
 
 /// So many pauses are more than chance, and more are a habit.
@@ -220,6 +226,7 @@ fn pauses(scope: &Scope, f: &DeviceFigures, time: Ns) -> Option<Finding> {
         title: format!("{why}, keep the GPU idle for {idle} ({share}): the thread most likely did not run"),
         advice: "Look at what takes its core: more threads than cores, or a container's limit (nr_throttled in cpu.stat).".to_owned(),
         says: Some(Says { bound: Bound::Host, part, why }),
+        is_of_pauses: true,
         ..scope.found(f.span_ns, sum, &at.collect::<Vec<_>>())
     })
 }

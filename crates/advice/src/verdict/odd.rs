@@ -37,6 +37,9 @@ pub struct OddSteps {
     pub share: f64,
     /// What most of that goes to: "save_checkpoint at train.py:31"; null where nothing takes half.
     pub why: Option<String>,
+    /// What holds them up, also where they do more.
+    #[serde(skip)]
+    held: String,
     /// What it is bound by.
     pub bound_by: Bound,
     /// The line that is to blame, where samples tell.
@@ -76,7 +79,7 @@ impl OddSteps {
             0
         };
         let why = match operations {
-            0 => Some(named).filter(|it| !it.is_empty()),
+            0 => Some(named.clone()).filter(|it| !it.is_empty()),
             more => Some(format!("{} operations more", group(more as u64))),
         };
         let which = match (steps.kinds.len(), kind.costly.as_slice()) {
@@ -106,6 +109,7 @@ impl OddSteps {
             total_ns,
             share: share(total_ns, steps.steady().iter().map(|it| it.len()).sum()),
             why,
+            held: named,
             operations,
             bound_by,
             line,
@@ -152,8 +156,7 @@ impl OddSteps {
             .map(|it| Occurrence::Gap(0, *it))
             .collect();
         let rarely = "Do it less often, in parts, or beside the GPU's work in another thread.";
-        let why = self.why.as_deref().unwrap_or_default();
-        let (advice, cure) = match why {
+        let (advice, cure) = match self.held.as_str() {
             _ if self.is_recording() => (
                 "Recording does that: without it these steps take as long as the others.",
                 "",
@@ -163,7 +166,7 @@ impl OddSteps {
                 "workers",
             ),
             it if it.contains("LaunchHostFunc") => (rarely, HOST_FUNCTION),
-            EACH => (
+            EACH if self.operations == 0 => (
                 "No cause holds most of them: look at each on the timeline.",
                 "",
             ),

@@ -9,7 +9,7 @@ use activity::{
 use causes::Group;
 use causes::graph::Graph;
 use figures::Peaks;
-use trace::testing::{Scene, pinned, place};
+use trace::testing::{Scene, Sentence, pinned, place};
 
 fn verdicts(scene: &mut Scene) -> Vec<Verdict> {
     let trace = scene.trace();
@@ -101,11 +101,7 @@ fn memsets_that_take_most_are_bound_by_memory() {
     assert_eq!(waits(992_000), memsets);
     let text = waits(1_992_000);
     assert!(text.starts_with("CPU-bound: GPU idle 70 %"), "{text}");
-    assert!(
-        told(900_000).starts_with("GPU-bound: kernels run 60 %"),
-        "{}",
-        told(900_000)
-    );
+    told(900_000).must_begin("GPU-bound: kernels run 60 %");
 }
 
 #[test]
@@ -175,11 +171,7 @@ fn what_a_library_tries_first_is_a_cold_start() {
         (searched.share - 660.0 / 1_140.0).abs() < 1e-9,
         "{searched:?}"
     );
-    assert!(
-        searched.text.starts_with("cold start: GPU idle 58 %"),
-        "{}",
-        searched.text
-    );
+    searched.text.must_begin("cold start: GPU idle 58 %");
     let plain = verdict("aten::item");
     assert!(!plain.text.starts_with("cold start"), "{}", plain.text);
 }
@@ -433,12 +425,8 @@ fn copying_all_the_while_is_copy_bound() {
     assert_eq!(v.bound_by, Bound::Copy);
     assert!((v.share - 0.95).abs() < 1e-9);
     assert_eq!(v.ideal_ns, 20 * 95_000);
-    assert!(
-        v.text
-            .starts_with("copy-bound: H2D copies run 95 % of 2.00 ms, not overlapped by kernels"),
-        "{}",
-        v.text
-    );
+    v.text
+        .must_begin("copy-bound: H2D copies run 95 % of 2.00 ms, not overlapped by kernels");
     // Copies that are too few to be named are copies all the same.
     let mut scene = Scene::new();
     for i in 0..20 {
@@ -459,11 +447,7 @@ fn copying_all_the_while_is_copy_bound() {
     }
     let v = verdict(&mut scene);
     assert_eq!(v.bound_by, Bound::Copy);
-    assert!(
-        v.text.ends_with("overlapped by kernels for 80 % of it"),
-        "{}",
-        v.text
-    );
+    v.text.must_end("overlapped by kernels for 80 % of it");
 }
 
 #[test]
@@ -593,17 +577,11 @@ fn who_waits_for_a_batch_waits_for_the_loader_and_not_for_its_queue() {
     let loader = format!("{packages}/torch/utils/data/dataloader.py");
     let queues = "/usr/lib/python3/multiprocessing/queues.py";
     let v = sleeping_in(&[(&loader, "__next__"), (queues, "Queue.get")]);
-    assert!(
-        v.text.ends_with("waiting for DataLoader at loop.py:4"),
-        "{v:?}"
-    );
+    v.text.must_end("waiting for DataLoader at loop.py:4");
     // Of other libraries the deepest function is named.
     let hub = format!("{packages}/hub/model.py");
     let v = sleeping_in(&[(&hub, "generate"), (queues, "Queue.get")]);
-    assert!(
-        v.text.ends_with("waiting for Queue.get at loop.py:4"),
-        "{v:?}"
-    );
+    v.text.must_end("waiting for Queue.get at loop.py:4");
 }
 
 #[test]
@@ -657,11 +635,7 @@ fn the_pause_behind_a_steps_last_operation_is_the_steps() {
     let count = all[0].steps.expect("steps") as i64;
     assert!(count > 1, "{all:?}");
     assert_eq!(all[0].span_ns, count * 100_000);
-    assert!(
-        all[0].text.contains("GPU idle 70 % of each 100 µs step"),
-        "{}",
-        all[0].text
-    );
+    all[0].text.must_have("GPU idle 70 % of each 100 µs step");
 }
 
 #[test]
@@ -680,13 +654,9 @@ fn the_time_of_a_marked_step_before_its_first_operation_is_the_steps() {
     };
     let marked = step("ProfilerStep#6");
     assert_eq!((marked.span_ns, marked.ideal_ns), (400_000, 100_000));
-    assert!(
-        marked
-            .text
-            .contains("GPU idle 75 % of the 400 µs step, 96 % of it waiting for prepare"),
-        "{}",
-        marked.text
-    );
+    marked
+        .text
+        .must_have("GPU idle 75 % of the 400 µs step, 96 % of it waiting for prepare");
     // What any other range holds is no step.
     assert_eq!(step("main").span_ns, 100_000);
 }
@@ -861,9 +831,8 @@ fn held_up(count: i64, saves: fn(i64) -> bool, time: Ns, is_recording: bool) -> 
     by_steps(&mut scene).remove(0)
 }
 
-/// Of 31 steps of three kernels of 1 ms, one has nine.
-#[test]
-fn a_step_that_does_more_is_told_by_what_it_does() {
+/// Of 31 steps of three kernels of 1 ms, one has nine, and a range behind them.
+fn doing_more(range: &str, time: Ns) -> OddSteps {
     let mut scene = Scene::new();
     let mut now = 0;
     for step in 0..31 {
@@ -875,11 +844,41 @@ fn a_step_that_does_more_is_told_by_what_it_does() {
         }
         now += 10_000 + kernels * 1_000_000;
         scene.call("cudaStreamSynchronize", from + 10_000, now);
+        if step == 12 && time > 0 {
+            scene.range(RangeKind::Nvtx, range, 0, now, now + time);
+            now += time;
+        }
         scene.range(RangeKind::Nvtx, &format!("step {step}"), 0, from, now);
     }
-    let told = by_steps(&mut scene).remove(0).beside;
+    by_steps(&mut scene).remove(0).odd.expect("an odd step")
+}
+
+/// An odd step as a finding, with the rest of a scope that it does not look at.
+fn as_finding(odd: &OddSteps) -> Finding {
+    let mut scene = Scene::new();
+    let trace = scene.kernel("k", 1, 0, 1_000).trace();
+    let graph = Graph::new(&trace);
+    let causes = Causes::new(&trace, &graph);
+    let devices = figures::count(&trace, None, None);
+    odd.finding(&Scope::new(
+        &trace,
+        &causes,
+        None,
+        &devices,
+        Peaks::default(),
+    ))
+}
+
+#[test]
+fn a_step_that_does_more_is_told_by_what_it_does() {
+    let told = doing_more("", 0).sentence();
     let one = "1 of 31 steps takes 6.00 ms more, with 6 operations more: 6 % of the time";
-    assert_eq!(told, [one]);
+    assert_eq!(told, one);
+    // What holds it up says what to do about it.
+    let loads = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__";
+    let advice = |range| as_finding(&doing_more(range, 60_000_000)).advice;
+    assert!(advice(loads).contains("more workers"), "{}", advice(loads));
+    assert!(advice("save").contains("less often"), "{}", advice("save"));
 }
 
 #[test]
@@ -913,10 +912,7 @@ fn what_a_program_does_for_long_outside_cuda_stands_behind() {
         scene.kernel("k", 1, at + 5_000, at + 10_000_000);
     }
     let told = by_steps(&mut scene)[0].details().concat();
-    assert!(
-        told.ends_with("5.00 s outside CUDA before the first operation."),
-        "{told}"
-    );
+    told.must_end("5.00 s outside CUDA before the first operation.");
 }
 
 #[test]
@@ -1104,39 +1100,24 @@ fn odd_steps_that_lose_more_take_the_headline() {
     assert!((once.share - 20.0 / 53.11).abs() < 1e-3, "{once:?}");
     assert_eq!(once.cost_a_step_ns, Some(20_000_000));
     // As a finding it is told by the step, too: 20 ms in eleven steps.
-    let mut scene = Scene::new();
-    let trace = scene.kernel("k", 1, 0, 1_000).trace();
-    let graph = Graph::new(&trace);
-    let causes = Causes::new(&trace, &graph);
-    let devices = figures::count(&trace, None, None);
-    let scope = Scope::new(&trace, &causes, None, &devices, Peaks::default());
-    let finding = once.odd.as_ref().expect("odd steps").finding(&scope);
+    let finding = as_finding(once.odd.as_ref().expect("odd steps"));
     assert!(
         (finding.most() - 20_000_000 / 11).abs() < 10_000,
         "{finding:?}"
     );
     // Every tenth of 41: 80 of 200 ms.
     let often = saving(42, |step| step % 10 == 5, 20_000_000);
-    assert!(
-        often
-            .text
-            .starts_with("every 10th step takes 20.0 ms more in save_checkpoint"),
-        "{often:?}"
-    );
+    often
+        .text
+        .must_begin("every 10th step takes 20.0 ms more in save_checkpoint");
     // What happened once is no saving of the next run. Without it a step takes 3.01 of 4.96 ms.
     let gain = often.gain.unwrap_or_default();
-    assert!(
-        gain.starts_with("ending that saves at most 1.95 ms of 4.96 ms"),
-        "{gain}"
-    );
+    gain.must_begin("ending that saves at most 1.95 ms of 4.96 ms");
     // What is lost once, and less than a tenth, stands behind: 6 of 96.3 ms.
     let little = saving(31, |step| step == 5, 6_000_000);
-    assert!(
-        little
-            .text
-            .starts_with("GPU-bound: kernels run 100 % of each 3.01 ms step"),
-        "{little:?}"
-    );
+    little
+        .text
+        .must_begin("GPU-bound: kernels run 100 % of each 3.01 ms step");
     assert_eq!(
         little.beside,
         ["1 of 31 steps takes 6.00 ms more in save_checkpoint: 6 % of the time"]
@@ -1194,12 +1175,8 @@ fn communication_with_nothing_beside_it_is_no_computing() {
     let v = verdict(&mut scene);
     assert_eq!(v.bound_by, Bound::Peer, "{v:?}");
     assert!((v.share - 0.6).abs() < 1e-9, "{v:?}");
-    assert!(
-        v.text.starts_with(
-            "communication-bound: collectives run without overlap 60 % of 1.00 ms, mostly nccl"
-        ),
-        "{}",
-        v.text
+    v.text.must_begin(
+        "communication-bound: collectives run without overlap 60 % of 1.00 ms, mostly nccl",
     );
 }
 
@@ -1236,15 +1213,10 @@ fn what_fills_memory_for_most_of_the_start_is_named() {
         by_steps(&mut scene).remove(0).details().join(" ")
     };
     let most = told(3_100_000);
-    assert!(
-        most.ends_with(", most of it in memsets of 1 GiB."),
-        "{most}"
-    );
+    most.must_end(", most of it in memsets of 1 GiB.");
     let some = told(2_900_000);
-    assert!(
-        some.contains("start-up") && !some.contains("memset"),
-        "{some}"
-    );
+    some.must_have("start-up");
+    some.must_lack("memset");
 }
 
 #[test]
@@ -1254,11 +1226,8 @@ fn a_name_of_four_hundred_characters_is_cut() {
     scene.kernel(&long, 1, 0, 1_000_000);
     let v = verdict(&mut scene);
     assert!(v.text.chars().count() <= HEADLINE_MAX, "{}", v.text);
-    assert!(
-        v.text.contains("Cijk_") && v.text.ends_with("_WG32_8_1"),
-        "{}",
-        v.text
-    );
+    v.text.must_have("Cijk_");
+    v.text.must_end("_WG32_8_1");
 }
 
 #[test]
@@ -1277,11 +1246,7 @@ fn pages_that_the_host_touches_are_no_launches_that_do_not_keep_up() {
     // The gap after the wait may be a part of what the wait cost; the other 99 are the host's.
     let host = 99.0 * 100_000.0;
     assert!(v.share * v.span_ns as f64 >= host, "{v:?}");
-    assert!(
-        v.text.ends_with("waiting for CPU access to managed memory"),
-        "{}",
-        v.text
-    );
+    v.text.must_end("waiting for CPU access to managed memory");
 }
 
 #[test]
@@ -1374,10 +1339,7 @@ fn launched_kernels_wait_for_another_program() {
     // 49 gaps of 1.9 ms in 98.1 ms, whoever launched what ends them.
     for unlaunched in [None, Some(100_000)] {
         let shared = of(Owner::Other, 0.9, unlaunched);
-        assert!(
-            shared.starts_with("shared GPU: for 95 % of 98.1 ms launched kernels wait"),
-            "{shared}"
-        );
+        shared.must_begin("shared GPU: for 95 % of 98.1 ms launched kernels wait");
     }
     // 24 such gaps; the 25 of 1.5 ms are no turns.
     let half = of(Owner::Other, 0.9, Some(500_000));
@@ -1385,9 +1347,6 @@ fn launched_kernels_wait_for_another_program() {
     // Who is there and does nothing is not to blame, and nobody else is there.
     for (owner, busy) in [(Owner::Other, 0.05), (Owner::Program, 0.9)] {
         let unlaunched = Some(100_000);
-        assert!(
-            of(owner, busy, unlaunched).starts_with("unknown:"),
-            "{owner:?}"
-        );
+        of(owner, busy, unlaunched).must_begin("unknown:");
     }
 }

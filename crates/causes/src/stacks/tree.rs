@@ -50,7 +50,7 @@ pub(super) fn is_inner(function: &str) -> bool {
 
 /// Whether a function only hands on to another one.
 pub fn is_wrapper(function: &str) -> bool {
-    const WRAPPERS: [&str; 7] = [
+    const WRAPPERS: [&str; 10] = [
         "<module>",
         "<lambda>",
         "<genexpr>",
@@ -58,6 +58,9 @@ pub fn is_wrapper(function: &str) -> bool {
         "decorate_context",
         "wrapper",
         "inner",
+        "_wrapped_call_impl",
+        "_call_impl",
+        "_fn",
     ];
     let last = function.rsplit('.').next().unwrap_or(function);
     WRAPPERS.contains(&last)

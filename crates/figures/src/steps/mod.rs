@@ -25,23 +25,22 @@ mod marks;
 mod operations;
 mod period;
 mod ranges;
+mod search;
 mod slow;
 mod tokens;
 
-use std::cell::LazyCell;
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
 use activity::{Ns, Span};
-use trace::{Lane, LaneId, LaneKind, Trace};
+use trace::{Lane, LaneKind, Trace};
 
 use activity::stats;
 pub use batches::{Batch, Phase};
 pub use kinds::StepKind;
-use operations::Identity;
-use period::Units;
 pub use ranges::without_numbers;
+use search::{by_period, finish};
 pub use slow::{Slow, main_device};
 pub use tokens::{Op, list_ops};
 use trace::parallel;
@@ -416,180 +415,6 @@ impl Found {
             batches,
         }
     }
-}
-
-fn by_period(trace: &Trace, process: usize, window: Option<Span>) -> Option<Found> {
-    let (lane, rows) = operations::busiest(trace, process, window)?;
-    let span = |at: usize| trace.lanes()[lane].span(rows.start + at);
-    let id = |at: usize| trace.lanes()[lane].correlation(rows.start + at);
-    let ids = || (0..rows.len()).map(id).collect();
-    let launches = LazyCell::new(|| driven::launches(trace, process, &ids()));
-    let by_turns = |unit: &Range<usize>| {
-        let launched = unit.clone().filter_map(|at| launches.get(&id(at)));
-        let by: Vec<LaneId> = launched.map(|it| it.by).collect();
-        let changes = by.windows(2).filter(|it| it[0] != it[1]).count();
-        changes + usize::from(by.first() != by.last()) == 2
-    };
-    let symbols = |identity| operations::symbols(trace, lane, rows.clone(), identity);
-    let repeats = |(symbols, uploads): (Vec<u32>, u32)| period::find(&symbols, uploads, by_turns);
-    let between_waits = || {
-        let (mut symbols, uploads) = symbols(Identity::Exact);
-        let kinds = 1 + symbols.iter().max()?;
-        for (at, symbol) in symbols.iter_mut().enumerate() {
-            let is_first = at == 0 || id(at) != id(at - 1);
-            let has_waited = launches.get(&id(at)).is_some_and(|it| it.has_waited);
-            *symbol += if is_first && has_waited { kinds } else { 0 };
-        }
-        repeats((symbols, uploads)).filter(|it| cases::BETWEEN_WAITS.holds(it.length > 1))
-    };
-    // The same kernel on data of another size is another operation, unless nothing repeats so.
-    let mut identities = [Identity::Exact, Identity::Name].into_iter();
-    let period = identities.find_map(|it| repeats(symbols(it)));
-    // Of one operation again and again those are a step that lie between two waits of the CPU.
-    let is_one = period.as_ref().is_none_or(|it| it.length == 1);
-    let (units, from) = match is_one.then(between_waits).flatten() {
-        Some(Units { units, length }) => (units, Origin::Waits { operations: length }),
-        None => {
-            let Units { units, length } = period?;
-            (units, Origin::Period { operations: length })
-        }
-    };
-    // What else lies between two steps is of the first.
-    let starts = units.iter().map(|unit| span(unit.start).start);
-    let end = units.last()?.clone().map(|at| span(at).end).max();
-    let ends = starts.clone().skip(1).chain(end);
-    Some(Found {
-        from,
-        spans: starts.zip(ends).map(|it| Span::new(it.0, it.1)).collect(),
-        // Whether what follows belongs to it is not known.
-        is_closed: false,
-        is_part: false,
-        batches: Vec::new(),
-    })
-}
-
-fn finish(trace: &Trace, process: usize, window: Option<Span>, found: Found) -> Option<Steps> {
-    let Found {
-        from,
-        mut spans,
-        is_closed,
-        batches,
-        ..
-    } = found;
-    if trace.has_unrecorded() {
-        // Nobody knows how many there were in such a while.
-        spans.retain(|span| !trace.recorded(process).misses(*span));
-        if !cases::STEPS_MIN.is_reached_by(spans.len()) {
-            return None;
-        }
-    }
-    let seen = spans.len() - usize::from(!is_closed);
-    let first = match from {
-        Origin::Repeats(_) => 0,
-        // Prompts come first, and take longer than what follows.
-        _ if !batches.is_empty() => 0,
-        _ => warm_up(&spans[..seen]),
-    };
-    let steady = first..seen;
-    let all = operations::extent(trace, process, window)?;
-    if steady.is_empty() {
-        return None;
-    }
-    let mut steps = Steps {
-        process,
-        start_up: Span::new(all.start, spans[steady.start].start),
-        tail: Span::new(spans[steady.end - 1].end, all.end),
-        kinds: Vec::new(),
-        batches,
-        work_share: 0.0,
-        is_in_one: false,
-        has_copies: false,
-        is_driven: false,
-        from,
-        spans,
-        steady,
-    };
-    hold(trace, window, all, &mut steps)?;
-    steps.is_driven = steps.from == Origin::Period { operations: 1 }
-        && driven::is_so(trace, process, steps.steady_span());
-    Some(steps)
-}
-
-/// Puts to steps what they hold of all that the process did on GPUs. `None` where a period holds too little, or loops that
-/// follow each other.
-fn hold(trace: &Trace, window: Option<Span>, all: Span, steps: &mut Steps) -> Option<()> {
-    let process = steps.process;
-    let is_period = matches!(steps.from, Origin::Period { .. } | Origin::Waits { .. });
-    let streams: Vec<_> = operations::streams(trace, process).collect();
-    if is_period {
-        let (median, deviation) = steps.deviation()?;
-        let limit = cases::ODD_TIMES.value() * median;
-        let mut usual = steps.steady().to_vec();
-        usual.retain(|it| it.len() as f64 <= limit);
-        if cases::UNEVEN_PERIOD.holds(deviation > median)
-            || !operations::keeps_kernels(trace, &streams, &usual)
-            || cases::SWEEP_OF_SIZES.holds(operations::grow(trace, &streams, steps.steady()))
-        {
-            return None;
-        }
-    }
-    let kernels = |span: Span| -> Ns { operations::kernels(trace, &streams, span).values().sum() };
-    // Many that become shorter and shorter are no steps alike.
-    let counted = match cases::MANY_STEPS.is_reached_by(steps.steady.len()) {
-        true => steps.steady.start,
-        false => 0,
-    };
-    let work = steps.spans[counted..].iter().map(|&span| kernels(span));
-    steps.work_share = work.sum::<Ns>() as f64 / kernels(all).max(1) as f64;
-    // What holds next to nothing of what the GPU did is set-up, such as copies before the work.
-    let time = |span: Span| -> Ns {
-        let rows = streams
-            .iter()
-            .flat_map(|it| it.1.starting(span).map(|row| it.1.span(row)));
-        rows.map(Span::len).sum()
-    };
-    let held: Ns = steps.spans.iter().copied().map(time).sum();
-    let is_little = !cases::LEAST_SHARE.is_reached_by(steps.work_share);
-    if is_period && is_little && 2 * held < time(all) {
-        return None;
-    }
-    // A range that leaves some of the repeats out is no pass over all of them.
-    let repeats = steps.spans.iter().copied().reduce(Span::hull)?;
-    let is_once = || cases::ONCE_BESIDE.holds(ranges::is_once(trace, process, window));
-    steps.is_in_one =
-        is_period && (ranges::is_in_one(trace, process, window, repeats) || is_once());
-    steps.has_copies =
-        steps.is_in_one && operations::has_copies(trace, process, steps.steady_span());
-    Some(())
-}
-
-/// How many leading steps are warm-up (see the module's words).
-fn warm_up(spans: &[Span]) -> usize {
-    if let [first, others @ ..] = spans
-        && !cases::FEW_STEPS.is_reached_by(spans.len())
-    {
-        let usual = stats::median(&times(others)).unwrap_or(f64::INFINITY);
-        return usize::from(first.len() as f64 >= cases::WARM_UP_OF_FEW.value() * usual);
-    }
-    let later = times(&spans[spans.len() / 2..]);
-    let (Some(median), Some(distance)) = (stats::median(&later), stats::median_deviation(&later))
-    else {
-        return 0;
-    };
-    let share = cases::WARM_UP_SHARE.value();
-    // What becomes shorter all along warms nothing up.
-    let quarters = spans.chunks(spans.len().div_ceil(4));
-    let quarters: Vec<f64> = quarters
-        .filter_map(|it| stats::median(&times(it)))
-        .collect();
-    if quarters.windows(2).all(|it| it[1] < (1.0 - share) * it[0]) {
-        return 0;
-    }
-    let limit = median + (share * median).max(4.0 * 1.4826 * distance);
-    spans[..spans.len() / 2]
-        .iter()
-        .take_while(|span| span.len() as f64 > limit)
-        .count()
 }
 
 fn times(spans: &[Span]) -> Vec<f64> {

@@ -1,0 +1,172 @@
+//! What is said of a GPU that is idle: what the CPU does meanwhile.
+
+use rustc_hash::FxHashMap;
+
+use super::{Bound, MOST, Told, cut_to, most};
+use crate::findings::alloc_loop::is_allocation;
+use crate::findings::asleep;
+use crate::findings::no_cure::UNTRACED;
+use crate::verdict::split::CpuWork;
+use activity::Ns;
+use activity::text::counted;
+use activity::units::{duration, percent, share};
+use causes::Cause;
+use figures::steps::without_numbers;
+use trace::describe::host_name;
+
+/// So many names that differ in numbers alone are of one place.
+const NUMBERED_MIN: usize = 3;
+
+/// So many launches, in a step or in all, are many.
+const LAUNCHES_MIN: u64 = 8;
+
+impl Told<'_> {
+    /// "CPU-bound: GPU idle 76 % of each 37.2 ms step, 70 % of it waiting for DataLoader": of `why` the second part is a
+    /// name to be cut.
+    pub(super) fn idle(&self, class: &str, part: f64, [why, name]: &[String; 2]) -> String {
+        let idle = share(self.split.idle(), self.split.whole());
+        let of_it = match percent(part / idle).as_str() {
+            "100 %" => String::new(),
+            part => format!("{part} of it "),
+        };
+        let idle = percent(idle);
+        let (several, of) = (self.several(), self.whole());
+        let text = format!("{class}{several}: GPU idle {idle} of {of}, {of_it}{why}");
+        match name.as_str() {
+            "" => text,
+            name => format!("{text} {}", cut_to(name, &text)),
+        }
+    }
+
+    pub(super) fn first_calls(&self) -> [String; 2] {
+        let most = most(&self.split.cold);
+        let is_most = |time| share(time, self.split.cold()) >= MOST;
+        match most.filter(|(_, time)| is_most(*time)) {
+            Some((CpuWork::Name(name), _)) => {
+                let name = host_name(self.trace, name);
+                ["in slow first calls, mostly".to_owned(), name]
+            }
+            Some((CpuWork::Build, _)) => self.building(),
+            Some((CpuWork::Load, time)) if percent(share(time, self.split.cold())) == "100 %" => {
+                ["loading GPU code".to_owned(), String::new()]
+            }
+            Some((CpuWork::Load, _)) => {
+                let all = "loading GPU code and in slow first calls".to_owned();
+                [all, String::new()]
+            }
+            _ => ["in slow first calls to libraries".to_owned(), String::new()],
+        }
+    }
+
+    /// What made kernels ready before they were launched first: they were built where stack samples do not say otherwise.
+    fn building(&self) -> [String; 2] {
+        let seen = self.split.seen.get(&self.bound);
+        match seen.is_some_and(|it| !it.are_of_building(self.trace)) {
+            true => [
+                "before first launches".to_owned(),
+                self.line
+                    .map_or_else(String::new, |it| format!("at {}", it.culprit())),
+            ],
+            false => ["building kernels".to_owned(), String::new()],
+        }
+    }
+
+    /// What the CPU did, and how much of it that was.
+    pub(super) fn cpu_work(&self) -> (Ns, [String; 2]) {
+        let place = self.line.map(|line| format!(" at {}", line.place));
+        let most = most(&self.split.host_by);
+        let all = self.split.time_of(Bound::Host);
+        let waiting = "waiting for".to_owned();
+        match most.filter(|(_, time)| share(*time, all) >= MOST) {
+            Some((CpuWork::Load, time)) => (time, ["loading GPU code".to_owned(), String::new()]),
+            Some((CpuWork::Build, time)) => (time, self.building()),
+            Some((CpuWork::Pages, time)) => (time, [waiting, Cause::Pages.label().to_owned()]),
+            Some((CpuWork::Name(name), time)) => {
+                let full = self.trace.names().full(name);
+                let is_wait = asleep::is_wait(full) || asleep::is_sleep(full);
+                let waiting = if is_wait {
+                    "waiting in".to_owned()
+                } else {
+                    waiting
+                };
+                let name = host_name(self.trace, name);
+                (
+                    time,
+                    [waiting, format!("{name}{}", place.unwrap_or_default())],
+                )
+            }
+            most => match (self.line, most) {
+                (Some(line), _) => (all, [waiting, line.culprit()]),
+                (None, Some((_, time))) => (time, [waiting, UNTRACED.to_owned()]),
+                (None, None) if share(self.memory(), all) >= MOST => {
+                    (self.memory(), [waiting, "cudaMalloc and cudaFree".into()])
+                }
+                (None, None) => match self.numbered() {
+                    Some((name, time)) if share(time, all) >= MOST => (time, [waiting, name]),
+                    _ => (all, ["in CPU work".to_owned(), String::new()]),
+                },
+            },
+        }
+    }
+
+    /// What names that differ in their numbers alone ("load_layer_7") take together, of those that take most. Numbers behind a
+    /// colon are lines of files, or parts of C++'s names.
+    fn numbered(&self) -> Option<(String, Ns)> {
+        let mut by: FxHashMap<String, (usize, Ns)> = FxHashMap::default();
+        for (work, time) in &self.split.host_by {
+            if let CpuWork::Name(name) = work {
+                let name = host_name(self.trace, *name);
+                let of = by.entry(without_numbers(&name).0).or_default();
+                *of = (of.0 + 1, of.1 + time);
+            }
+        }
+        by.retain(|name, of| of.0 >= NUMBERED_MIN && !name.contains(':'));
+        let most = by.into_iter().map(|(name, of)| (of.1, name)).max();
+        most.map(|(time, name)| (name, time))
+    }
+
+    /// What the CPU takes GPU memory for and gives it back.
+    fn memory(&self) -> Ns {
+        let is_one = |of: &CpuWork| matches!(of, CpuWork::Name(id) if is_allocation(self.trace.names().full(*id)));
+        let by = self.split.host_by.iter();
+        by.filter(|it| is_one(it.0)).map(|it| *it.1).sum()
+    }
+
+    /// "while the CPU launches 1,150 kernels of 7.8 µs".
+    pub(super) fn launches(&self) -> [String; 2] {
+        let [kernels, copies] = self.split.counts;
+        // What a graph holds is launched with it.
+        let (number, each, one, many) = match kernels >= copies {
+            true => {
+                let time = self.split.kernels.values().sum::<Ns>();
+                let each = time / (kernels as Ns).max(1);
+                (self.split.launched(), each, "kernel", "kernels")
+            }
+            false => (
+                copies,
+                self.split.copying / (copies as Ns).max(1),
+                "copy",
+                "copies",
+            ),
+        };
+        let number = number.div_ceil(self.steps());
+        if number < LAUNCHES_MIN {
+            return ["in launching and short CPU work".to_owned(), String::new()];
+        }
+        let text = format!("while the CPU launches {}", counted(number, one, many));
+        match self.step {
+            // The time of a step leaves no room for more.
+            Some(_) => [text, String::new()],
+            None => [text, format!("of {}", duration(each))],
+        }
+    }
+
+    pub(super) fn syncs(&self) -> [String; 2] {
+        let number = counted(self.split.syncs.div_ceil(self.steps()), "sync", "syncs");
+        let Some((name, _)) = most(&self.split.sync_by) else {
+            return [format!("in {number}"), String::new()];
+        };
+        let name = self.trace.names().short(name).to_owned();
+        [format!("in {number}, mostly"), name]
+    }
+}
