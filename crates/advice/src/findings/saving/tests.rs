@@ -14,7 +14,7 @@ use replay::testing::known;
 use replay::whatif::WhatIf;
 use scenario::edit::EditSet;
 use trace::Trace;
-use trace::testing::{Scene, pinned, waits};
+use trace::testing::{Scene, Sentence, pinned, waits};
 
 fn all_of(trace: &Trace) -> Vec<Finding> {
     weigh(trace, &known())
@@ -137,16 +137,10 @@ fn what_cannot_be_predicted_says_why() {
     let bound = found.iter().find(|f| f.rule.name() == "launch-bound");
     let bound = bound.expect("launch-bound");
     assert_eq!((bound.saving_ns, bound.alone_ns), (None, None));
-    assert!(
-        bound
-            .refusal()
-            .starts_with("Cannot predict `graph`: the time of a graph launch")
-    );
-    assert!(
-        bound.worth().starts_with("; could save at most "),
-        "{}",
-        bound.worth()
-    );
+    bound
+        .refusal()
+        .must_begin("Cannot predict `graph`: the time of a graph launch");
+    bound.worth().must_begin("; could save at most ");
 }
 
 #[test]
@@ -192,11 +186,9 @@ fn what_is_cured_by_another_edit_saves_nothing_on_top() {
         (3_366_000 - least - 20_000..=3_366_000 - least).contains(&saved),
         "{saved}"
     );
-    assert!(
-        found[1]
-            .worth()
-            .ends_with(", but nothing beside what is above")
-    );
+    found[1]
+        .worth()
+        .must_end(", but nothing beside what is above");
 }
 
 #[test]
@@ -230,10 +222,7 @@ fn a_cure_that_needs_pinned_memory_is_not_predicted_without_its_rate() {
         ..known()
     });
     assert_eq!(saving, None);
-    assert!(
-        refusal.contains("only helps together with `pin`"),
-        "{refusal}"
-    );
+    refusal.must_have("only helps together with `pin`");
     // With one it is.
     let (saving, refusal) = told(&known());
     assert!(saving.is_some() && refusal.is_empty(), "{refusal}");

@@ -2,6 +2,7 @@
 
 use super::*;
 use activity::RangeKind;
+use trace::testing::Sentence;
 
 /// A copy of 16 MiB at `gbps`, and its end.
 fn large(scene: &mut Scene, copy: Copy, start: Ns, gbps: f64) -> Ns {
@@ -260,10 +261,7 @@ fn directions_that_are_queued_on_streams_of_their_own_are_told_no_such_thing() {
     };
     let told = |scene: &mut Scene| {
         let advice = sick("no-overlap", scene).advice;
-        assert!(
-            advice.contains("put the two directions on two streams"),
-            "{advice}"
-        );
+        advice.must_have("put the two directions on two streams");
     };
     told(&mut scene(false, 2));
     cured("no-overlap", &mut scene(true, 2));
@@ -444,10 +442,7 @@ fn communication_that_nothing_runs_beside() {
         );
     }
     let advice = sick("exposed-communication", &mut hidden).advice;
-    assert!(
-        advice.starts_with("Nearly all of it is hidden already"),
-        "{advice}"
-    );
+    advice.must_begin("Nearly all of it is hidden already");
     // Beside kernels of 10 us, collectives of 30 can hide no more than these.
     let found = sick("exposed-communication", &mut beside(0, 10_000));
     assert_eq!(found.bound_ns, 10 * 10_000);
@@ -513,13 +508,9 @@ fn what_page_faults_cost_is_told_apart_from_what_the_cpu_does_with_pages() {
     let found = sick("page-migration", &mut scene(50_000));
     let off = found.bound_ns - (20 * 5_000 - 12_660 + 19 * 50_000);
     assert!(off.abs() < 20, "{found:?}");
-    assert!(
-        found
-            .title
-            .contains("about 950 µs for the CPU's page faults"),
-        "{}",
-        found.title
-    );
+    found
+        .title
+        .must_have("about 950 µs for the CPU's page faults");
 }
 
 #[test]
@@ -558,11 +549,7 @@ fn pages_that_the_cpu_draws_back_are_told() {
         sick("page-migration", &mut scene)
     };
     let found = scene(true, 1_000_000);
-    assert!(
-        found.advice.contains("drew 64 MiB back"),
-        "{}",
-        found.advice
-    );
+    found.advice.must_have("drew 64 MiB back");
     let told = "while the CPU touches it";
     assert!(found.title.contains(told), "{}", found.title);
     let found = scene(false, 10_000);

@@ -3,6 +3,7 @@
 use super::*;
 use activity::RangeKind;
 use trace::SourceKind;
+use trace::testing::Sentence;
 
 /// Two kernels by turns, every 100 us. Launches take 5 us, but for the one with this number.
 fn launches(slow: i64) -> Scene {
@@ -186,11 +187,9 @@ fn allocations_that_are_slow_while_all_is_cold_are_no_loop() {
     assert_eq!(found.bound_ns, 19 * 60_000);
     let found = sick("alloc-in-loop", &mut allocations(&[4], 6_000_000));
     assert_eq!(found.bound_ns, 18 * 6_000_000);
-    assert!(
-        found.title.contains(", 1.00 s of it in 1 outlier (over 10"),
-        "{}",
-        found.title
-    );
+    found
+        .title
+        .must_have(", 1.00 s of it in 1 outlier (over 10");
 }
 
 #[test]
@@ -314,11 +313,7 @@ fn of_few_calls_those_before_the_quickest_are_first_ones() {
     let what = "making the context (266 ms) and pinning host memory (715 ms)";
     assert!(found.title.contains(what), "{}", found.title);
     let found = sick("cold-start", &mut locking([1_000_000, 715_000_000, 4_000]));
-    assert!(
-        found.title.contains("on pinning host memory;"),
-        "{}",
-        found.title
-    );
+    found.title.must_have("on pinning host memory;");
     cured(
         "cold-start",
         &mut scene("cudaFree", [266_000_000, 715_000_000, 200_000_000]),
@@ -341,17 +336,9 @@ fn the_first_call_of_all_makes_the_context_whatever_it_is() {
     };
     let found = sick("cold-start", &mut scene(1_000));
     assert_eq!((found.count, found.bound_ns), (1, 275_000_000));
-    assert!(
-        found.title.contains("on making the context;"),
-        "{}",
-        found.title
-    );
+    found.title.must_have("on making the context;");
     let found = sick("cold-start", &mut scene(200_000));
-    assert!(
-        found.title.contains("on pinning host memory;"),
-        "{}",
-        found.title
-    );
+    found.title.must_have("on pinning host memory;");
 }
 
 #[test]
@@ -370,18 +357,12 @@ fn a_first_launch_that_makes_the_context_compiles_nothing() {
         sick("cold-start", &mut scene)
     };
     let found = told(1_000);
-    assert!(
-        found.title.contains("99.0 ms spent on making the context;"),
-        "{}",
-        found.title
-    );
+    found
+        .title
+        .must_have("99.0 ms spent on making the context;");
     assert!(!found.advice.contains("PTX"), "{}", found.advice);
     let found = told(90_000_000);
-    assert!(
-        found.title.contains("and loading GPU code (10"),
-        "{}",
-        found.title
-    );
+    found.title.must_have("and loading GPU code (10");
     assert!(found.advice.contains("PTX"), "{}", found.advice);
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use trace::SourceKind;
+use trace::testing::Sentence;
 
 /// Steps that launch a graph of four kernels and wait for its end. A launch takes so long before its first kernel; some left no records.
 fn replays(took: Ns, is_waited: bool, lost: impl Fn(i64) -> bool) -> Scene {
@@ -32,11 +33,7 @@ fn a_graph_is_launched_too_late_behind_a_wait() {
         (3_200_000..3_400_000).contains(&found.bound_ns),
         "{found:?}"
     );
-    assert!(
-        found.title.contains("cudaStreamSynchronize"),
-        "{}",
-        found.title
-    );
+    found.title.must_have("cudaStreamSynchronize");
     // Launched ahead, and a launch that takes hardly anything.
     cured("graph-launch", &mut replays(300_000, false, |_| false));
     cured("graph-launch", &mut replays(5_000, true, |_| false));
@@ -50,12 +47,8 @@ fn launches_of_graphs_without_records_leave_no_verdict() {
         panic!("{all:?}");
     };
     assert_eq!((it.rule.name(), it.bound_ns), ("lost-records", 0));
-    assert!(
-        it.title
-            .starts_with("8 of 12 graph launches have no GPU records"),
-        "{}",
-        it.title
-    );
+    it.title
+        .must_begin("8 of 12 graph launches have no GPU records");
     for few in [0, 1] {
         let found = all_of(&mut replays(50_000, true, |step| step >= 12 - few));
         assert!(
@@ -136,13 +129,9 @@ fn gaps_between_the_nodes_of_a_graph_are_the_graphs() {
     let found = graph("cudaGraphLaunch", 2_000, 1_000).expect("found");
     // 59 gaps in each of four graphs; short nodes go as well.
     assert_eq!(found.bound_ns, 236_000 + 480_000);
-    assert!(
-        found
-            .title
-            .starts_with("240 nodes of CUDA graphs take 2.00 µs each, mostly cool"),
-        "{}",
-        found.title
-    );
+    found
+        .title
+        .must_begin("240 nodes of CUDA graphs take 2.00 µs each, mostly cool");
     assert_eq!(graph("cudaGraphLaunch", 20_000, 1_000), None);
     assert_eq!(graph("cudaLaunchKernel", 2_000, 1_000), None);
     // Nodes that do hardly anything, 0.1 us apart, are all there is to save; those that work are not.
@@ -200,11 +189,7 @@ fn a_full_queue_is_a_remark_where_the_gpu_works() {
         (found.severity, found.bound_ns, found.count),
         (Severity::Info, 0, 12)
     );
-    assert!(
-        found.title.contains("12 times for 12.0 ms (50 %)"),
-        "{}",
-        found.title
-    );
+    found.title.must_have("12 times for 12.0 ms (50 %)");
     assert_eq!(of(500_000), None);
 }
 
@@ -256,11 +241,7 @@ fn what_hides_communication_depends_on_what_it_is() {
             (cure, false)
         );
         let same = exposed(name, 7);
-        assert!(
-            same.advice.starts_with("They run on the compute stream"),
-            "{}",
-            same.advice
-        );
+        same.advice.must_begin("They run on the compute stream");
         assert_eq!(same.cure, "a stream of its own for communication");
     }
 }
@@ -369,11 +350,8 @@ fn only_stages_of_a_model_are_a_pipeline() {
     for solver in ["stencil_step", "volta_dgemm_128x64_nn"] {
         let it = of(solver, "ncclDevKernel_SendRecv(…)");
         assert_eq!(it.cure, "overlapping exchange and inner work");
-        assert!(
-            it.advice.contains("border first") && !it.advice.contains("micro-batches"),
-            "{}",
-            it.advice
-        );
+        it.advice.must_have("border first");
+        it.advice.must_lack("micro-batches");
     }
     let it = of("void at::native::add_kernel", "ncclDevKernel_SendRecv(…)");
     assert_eq!(it.cure, "a shorter pipeline bubble");

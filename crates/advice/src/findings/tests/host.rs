@@ -2,6 +2,7 @@
 
 use super::*;
 use activity::RangeKind;
+use trace::testing::Sentence;
 
 #[test]
 fn allocating_between_launches() {
@@ -32,11 +33,7 @@ fn allocating_between_launches() {
         &mut scene("cudaMallocAsync", "cudaFreeAsync"),
     );
     assert_eq!((found.count, found.bound_ns), (38, 38 * 30_000));
-    assert!(
-        found.advice.contains("release threshold"),
-        "{}",
-        found.advice
-    );
+    found.advice.must_have("release threshold");
     // Twenty buffers allocated before the work are no loop.
     let mut ahead = Scene::new();
     ahead.kernel("warm", 1, 0, 10);
@@ -110,11 +107,7 @@ fn a_host_at_other_work() {
     // Other processes prepare batches already.
     let workers = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__";
     let found = sick("host-bound", &mut scene(5_000_000, workers));
-    assert!(
-        found.advice.starts_with("Its workers are too slow"),
-        "{}",
-        found.advice
-    );
+    found.advice.must_begin("Its workers are too slow");
     // What is no loading may need what the GPU made.
     let found = sick("host-bound", &mut scene(5_000_000, "solve"));
     let gain = Some("up to 45.0 ms from cutting CPU work".to_owned());
@@ -123,19 +116,11 @@ fn a_host_at_other_work() {
     assert!(!found.advice.contains("managed"), "{}", found.advice);
     // A call of the system waits for others, in PyTorch for a loader.
     let found = sick("host-bound", &mut scene(5_000_000, "poll"));
-    assert!(
-        found.advice.starts_with("There it waits for other threads"),
-        "{}",
-        found.advice
-    );
+    found.advice.must_begin("There it waits for other threads");
     let mut torch = scene(5_000_000, "poll");
     torch.kernel("void at::native::add", 1, 99_000_000, 99_900_000);
     let found = sick("host-bound", &mut torch);
-    assert!(
-        found.advice.contains("persistent_workers"),
-        "{}",
-        found.advice
-    );
+    found.advice.must_have("persistent_workers");
     // With managed memory it may be pages that come and go.
     let mut managed = scene(5_000_000, "solve");
     managed.call("cudaMallocManaged", -90_000, -80_000);
@@ -415,11 +400,7 @@ fn steps_that_something_else_paces_have_nothing_to_gain() {
     };
     let found = scene(40_040_000);
     assert_eq!(found.len(), 1, "{found:?}");
-    assert!(
-        found[0].title.starts_with("25 steps a second"),
-        "{}",
-        found[0].title
-    );
+    found[0].title.must_begin("25 steps a second");
     assert!(scene(35_000_000).len() > 1);
 }
 
@@ -570,9 +551,5 @@ fn a_finding_of_a_small_part_does_not_tell_of_the_rest() {
     let batch = scene.take();
     sick("alloc-in-loop", Scene::new().put(batch.clone()));
     let found = sick("no-cure", Scene::new().put(batch));
-    assert!(
-        found.title.starts_with("CPU work keeps the GPU idle"),
-        "{}",
-        found.title
-    );
+    found.title.must_begin("CPU work keeps the GPU idle");
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use activity::{Hardware, Metric, RangeKind, Reading, StallSamples};
+use trace::testing::Sentence;
 
 const GPU: [u8; 16] = [9; 16];
 /// A sample.
@@ -306,12 +307,10 @@ fn products_in_fp32_are_known_by_their_names() {
         assert_eq!(bound, 10_000_000);
         assert!(advice.contains("TF32 or bf16"), "{advice}");
     }
-    assert!(
-        of("volta_sgemm_128x64_nn", 7)
-            .expect("it")
-            .1
-            .contains("fp16")
-    );
+    of("volta_sgemm_128x64_nn", 7)
+        .expect("it")
+        .1
+        .must_have("fp16");
     assert_eq!(of("maxwell_sgemm_128x64_nn", 6), None);
     // Attention in fp32 is split for tensor cores, which half precision need not be.
     let split = of(
@@ -462,21 +461,13 @@ fn elementwise_kernels_in_a_row_are_a_chain_whatever_their_sizes() {
     // What the CPU does for over 1 ms between them may need their results.
     assert!(after("unrolled_elementwise_kernel", 10, 1_000_000).is_some());
     assert_eq!(after("unrolled_elementwise_kernel", 10, 1_000_001), None);
-    assert!(
-        it.title.ends_with("40.0 ms (80 % of kernel time)"),
-        "{}",
-        it.title
-    );
+    it.title.must_end("40.0 ms (80 % of kernel time)");
     // A few are no model's.
     assert_eq!(of("unrolled_elementwise_kernel", 2), None);
     let norms = of("void cudnn::bn_fw_inf_1C11_kernel_NCHW<float, float>()", 10).expect("found");
-    assert!(
-        norms
-            .title
-            .starts_with("30 elementwise and batch norm kernels"),
-        "{}",
-        norms.title
-    );
+    norms
+        .title
+        .must_begin("30 elementwise and batch norm kernels");
     assert_eq!(of("layer_norm", 10), None);
 }
 

@@ -4,6 +4,7 @@ use super::*;
 use activity::{
     GpuLimits, GroupWindow, Hardware, Metric, Occupant, OffCpu, Owner, Reading, ThreadWindow,
 };
+use trace::testing::Sentence;
 
 const GPU: [u8; 16] = [9; 16];
 const MS: Ns = 1_000_000;
@@ -91,11 +92,8 @@ fn listed(owner: Owner) -> Vec<Hardware> {
 #[test]
 fn somebody_else_on_the_gpu() {
     let it = found("machine", listed(Owner::Other), vec![]).expect("found");
-    assert!(
-        it.title.contains("31 GiB") && it.title.contains("python (4711)"),
-        "{}",
-        it.title
-    );
+    it.title.must_have("31 GiB");
+    it.title.must_have("python (4711)");
     assert_eq!(found("machine", listed(Owner::Program), vec![]), None);
     assert_eq!(found("machine", listed(Owner::Unknown), vec![]), None);
 }
@@ -110,11 +108,7 @@ fn all_of_the_machine_is_in_one_line() {
         (one.severity, both.severity),
         (Severity::Info, Severity::Warning)
     );
-    assert!(
-        both.title.ends_with(&format!(" · {}", one.title)),
-        "{}",
-        both.title
-    );
+    both.title.must_end(&format!(" · {}", one.title));
     assert!(both.advice.ends_with(&one.advice), "{}", both.advice);
 }
 
@@ -146,12 +140,8 @@ fn a_launching_thread_without_a_core() {
     assert_eq!(it.severity, Severity::Warning);
     // 99 gaps, of which 9 ms each lie before the launching call (what follows is the launch's own latency): 40 % of 891 ms.
     // At most the 400 ms that it waited in all, less what lies before the first kernel and behind the last.
-    assert!(
-        it.title
-            .contains("about 356 ms of the 891 ms that the GPU waited"),
-        "{}",
-        it.title
-    );
+    it.title
+        .must_have("about 356 ms of the 891 ms that the GPU waited");
     assert!(
         (356 * MS..=400 * MS).contains(&it.bound_ns),
         "{}",
@@ -165,21 +155,15 @@ fn a_launching_thread_without_a_core() {
 #[test]
 fn a_container_that_is_stopped() {
     let it = found("no-cpu", vec![], group(6)).expect("found");
-    assert!(
-        it.title.contains("2 cores") && it.title.contains("60 %"),
-        "{}",
-        it.title
-    );
+    it.title.must_have("2 cores");
+    it.title.must_have("60 %");
     assert_eq!(it.bound_ns, 180 * MS);
     assert_eq!(found("no-cpu", vec![], group(1)), None);
     // A thread without a core beside it is told in the same line, with the greater bound.
     let both = [group(6), windows(40, 40)].concat();
     let both = found("no-cpu", vec![], both).expect("found");
-    assert!(
-        both.title.contains("2 cores") && both.title.contains("356 ms of the 891 ms"),
-        "{}",
-        both.title
-    );
+    both.title.must_have("2 cores");
+    both.title.must_have("356 ms of the 891 ms");
     assert!(both.bound_ns >= 356 * MS, "{}", both.bound_ns);
 }
 
@@ -199,9 +183,6 @@ fn clocks_of_cpu_and_gpu_that_are_apart_are_told() {
     };
     // 800 ms after the call is 799.974 ms behind the sync.
     let said = told(800 * MS, false).unwrap_or_default();
-    assert!(
-        said.starts_with("clocks of CPU and GPU are at least 800 ms apart"),
-        "{said}"
-    );
+    said.must_begin("clocks of CPU and GPU are at least 800 ms apart");
     assert_eq!((told(800 * MS, true), told(10_000, false)), (None, None));
 }

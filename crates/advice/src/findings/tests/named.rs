@@ -4,6 +4,7 @@ use super::*;
 use activity::{
     Activity, Frame, RangeKind, SampleDef, SampledThread as SeenAt, Samples, Sampling, StackSample,
 };
+use trace::testing::Sentence;
 
 /// Kernels of one block on four streams by turns, launched ahead. One on the default stream stands between two of them, or
 /// all of them run `beside` each other.
@@ -143,11 +144,7 @@ fn steps(op: &str, phase: &str) -> Scene {
 fn an_optimizer_that_goes_through_its_parameters() {
     let step = "Optimizer.step#AdamW.step";
     let found = sick("optimizer-launches", &mut steps("aten::addcmul_", step));
-    assert!(
-        found.title.starts_with("400 of 500 launches"),
-        "{}",
-        found.title
-    );
+    found.title.must_begin("400 of 500 launches");
     // 10 us before each of them, and its own 2 us.
     assert_eq!(found.bound_ns, 400 * 12_000);
     assert_eq!(found.change[0].to_string(), "torch.optim.AdamW: fused=True");
@@ -227,10 +224,7 @@ fn with_functions(each: i64, kernel: Ns) -> Scene {
 fn functions_of_python_that_were_recorded_one_by_one() {
     let said = |mut scene: Scene| in_scope(&scene.trace(), None, PEAKS, distorts);
     let told = said(with_functions(30, 20_000)).expect("it is told");
-    assert!(
-        told.contains("with_stack=True recorded 30 Python functions a launch"),
-        "{told}"
-    );
+    told.must_have("with_stack=True recorded 30 Python functions a launch");
     // Five marks of operators a launch, or two; calls of the system lie among them.
     let marked = |each: i64, kind| {
         let mut scene = with_functions(0, 20_000);
@@ -342,13 +336,9 @@ fn a_thread_that_sleeps_is_told_from_one_that_works_or_is_fed_by_another() {
     let (sleep, queue) = (("/w/serve.py", 12), ("/usr/lib/python3/queue.py", 171));
     let found = sick("asleep", &mut seen(&[(1, &[sleep], 40, false)]));
     // 39 gaps of 9.99 ms, without the 10 us around each launch.
-    assert!(
-        found
-            .title
-            .starts_with("asleep or waiting for input at serve.py:12 for 389 ms"),
-        "{}",
-        found.title
-    );
+    found
+        .title
+        .must_begin("asleep or waiting for input at serve.py:12 for 389 ms");
     assert_eq!(found.gain(0.0), None);
     cured("host-bound", &mut seen(&[(1, &[sleep], 40, false)]));
     sick("asleep", &mut seen(&[(1, &[sleep, queue], 40, false)]));
@@ -425,11 +415,7 @@ fn a_lock_that_is_held_until_the_gpu_has_answered() {
         scene
     };
     let found = sick("turns", &mut scene(true));
-    assert!(
-        found.advice.starts_with("Release the lock"),
-        "{}",
-        found.advice
-    );
+    found.advice.must_begin("Release the lock");
     cured("sync-in-loop", &mut scene(true));
     cured("turns", &mut scene(false));
 }

@@ -3,7 +3,7 @@
 use super::*;
 use activity::{Kernel, RangeKind, SyncKind, What};
 use trace::SourceKind;
-use trace::testing::{launched, place};
+use trace::testing::{Sentence, launched, place};
 
 /// One launch of a graph of 2,000 kernels of this time, 1.3 us apart.
 fn graph(time: Ns) -> Scene {
@@ -65,11 +65,7 @@ fn records_of_launches_cost_where_the_gpu_waits_for_them() {
     let mut waits = launched(200, 10_000, 2_000);
     waits.sync(SyncKind::Stream, Some(1), None, 2_100_000, 2_110_000);
     let told = found(waits).expect("found");
-    assert!(
-        told.advice.starts_with("Leave out --waits"),
-        "{}",
-        told.advice
-    );
+    told.advice.must_begin("Leave out --waits");
 }
 
 /// Kernels of 10 us that are waited for for 12, so far apart.
@@ -269,11 +265,9 @@ fn idle_time_without_a_rule_is_told_with_where_to_look() {
     };
     let found = sick("no-cure", &mut scene());
     assert_eq!(found.bound_ns, 9 * 900_000);
-    assert!(
-        found
-            .title
-            .starts_with("an unknown cause keeps the GPU idle for 8.10 ms")
-    );
+    found
+        .title
+        .must_begin("an unknown cause keeps the GPU idle for 8.10 ms");
     assert!(found.advice.contains("no CUDA calls"), "{}", found.advice);
     // Nothing more could have been recorded.
     let mut scene = scene();

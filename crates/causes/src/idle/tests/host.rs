@@ -1,6 +1,7 @@
 //! What the host did meanwhile.
 
 use super::*;
+use trace::testing::Sentence;
 
 #[test]
 fn a_wait_its_return_and_the_launch_after_it_are_three_pieces() {
@@ -21,13 +22,9 @@ fn a_wait_its_return_and_the_launch_after_it_are_three_pieces() {
     // The wait is why nothing had been queued ahead.
     let roots: Vec<bool> = found.pieces.iter().map(|p| p.root.is_some()).collect();
     assert_eq!(roots, [false, true, true]);
-    assert!(
-        found.sentence.ends_with(
-            ": 10.0 µs until cudaStreamSynchronize returned, then 6.00 µs until second ran."
-        ),
-        "{}",
-        found.sentence
-    );
+    found
+        .sentence
+        .must_end(": 10.0 µs until cudaStreamSynchronize returned, then 6.00 µs until second ran.");
 }
 
 /// A kernel of `first` ns that the host waits for, then two short ones, 20 us of other work between them.
@@ -53,12 +50,8 @@ fn a_root_may_lie_before_the_gap_while_the_time_waited_is_not_made_up_for() {
     // The host waited 51.5 us and the device idled 8 since: without the wait it would have been ahead.
     let (found, said) = after_a_wait(50_000);
     assert_eq!(found, expected);
-    assert!(
-        said.sentence
-            .ends_with("24.0 µs: third was launched only after cudaDeviceSynchronize."),
-        "{}",
-        said.sentence
-    );
+    said.sentence
+        .must_end("24.0 µs: third was launched only after cudaDeviceSynchronize.");
     // It waited 8.5 us, of which 0.5 are not made up for: it would be late all the same.
     let (found, said) = after_a_wait(5_000);
     let (due, rest) = ((Cause::Host, 500, Fact), (Cause::Host, 19_500, Fact));
@@ -202,10 +195,8 @@ fn the_host_inside_the_operations_own_call() {
             (Cause::SlowLaunch, 1_999_000, Fact)
         ]
     );
-    assert!(
-        said.sentence
-            .starts_with("The CPU was inside one slow launch (cudaLaunchKernel)")
-    );
+    said.sentence
+        .must_begin("The CPU was inside one slow launch (cudaLaunchKernel)");
     let (found, _) = pieces(&mut scene("k", Some("lazy function loading")), 1, at);
     assert_eq!(
         found,
@@ -274,13 +265,9 @@ fn the_range_under_the_gap_is_named() {
         ]
     );
     // Outer ends 2 us before the launch; inner covers 55 of the 69 us of it. The profiler's step says nothing.
-    assert!(
-        found
-            .sentence
-            .starts_with("The CPU was in aten::inner for 55.0 µs of 76.0 µs before"),
-        "{}",
-        found.sentence
-    );
+    found
+        .sentence
+        .must_begin("The CPU was in aten::inner for 55.0 µs of 76.0 µs before");
 }
 
 /// A function is open for 69 of 76 us: what an operator within it takes is no time beside it.
@@ -427,11 +414,7 @@ fn what_nothing_shows_is_unknown() {
     scene.without_call().kernel("second", 1, 86_000, 90_000);
     let (_, found) = pieces(&mut scene, 1, 50_000);
     assert_eq!(found.cause, Cause::Unknown);
-    assert!(
-        found.sentence.contains("No record says who launched"),
-        "{}",
-        found.sentence
-    );
+    found.sentence.must_have("No record says who launched");
     let mut scene = begun();
     scene
         .call("cudaLaunchKernel", 4_000, 5_000)

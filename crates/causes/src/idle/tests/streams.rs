@@ -1,6 +1,7 @@
 //! What streams and engines waited for.
 
 use super::*;
+use trace::testing::Sentence;
 
 #[test]
 fn a_stream_that_waited_for_an_event_says_for_whose() {
@@ -74,11 +75,7 @@ fn without_the_events_record_the_answer_is_a_likely_one() {
             (Cause::Event, 2_000, Likely)
         ]
     );
-    assert!(
-        found.sentence.starts_with("Likely stream 1 waited"),
-        "{}",
-        found.sentence
-    );
+    found.sentence.must_begin("Likely stream 1 waited");
 }
 
 #[test]
@@ -100,11 +97,7 @@ fn an_event_that_came_before_the_launch_is_not_to_blame() {
         pieces,
         [(Cause::Host, 80_000, Fact), (Cause::Latency, 5_000, Fact)]
     );
-    assert!(
-        found.sentence.contains("code that was not traced"),
-        "{}",
-        found.sentence
-    );
+    found.sentence.must_have("code that was not traced");
 }
 
 #[test]
@@ -143,13 +136,9 @@ fn what_was_queued_long_before_is_not_launch_latency() {
         ("between queued operations", 49, 49 * 1_300)
     );
     let (_, found) = pieces_of(&trace, 1, 42_500);
-    assert!(
-        found
-            .sentence
-            .contains("was queued behind node: 1.30 µs is the normal gap"),
-        "{}",
-        found.sentence
-    );
+    found
+        .sentence
+        .must_have("was queued behind node: 1.30 µs is the normal gap");
 }
 
 #[test]
@@ -163,13 +152,9 @@ fn a_change_of_engine_is_called_so() {
         .kernel("k", 1, 318_000, 400_000);
     let (pieces, found) = pieces(&mut scene, 1, 312_000);
     assert_eq!(pieces, [(Cause::EngineChange, 8_000, Fact)]);
-    assert!(
-        found
-            .sentence
-            .contains("the hand-over from H2D copy engine to SMs took"),
-        "{}",
-        found.sentence
-    );
+    found
+        .sentence
+        .must_have("the hand-over from H2D copy engine to SMs took");
 }
 
 #[test]
@@ -192,12 +177,8 @@ fn a_copy_waits_for_the_engine_of_its_direction() {
         found,
         [(Cause::Engine, 80_000, Fact), (Cause::Queued, 500, Fact)]
     );
-    assert!(
-        said.sentence
-            .contains("for the H2D copy engine, busy with the H2D copy on stream 2"),
-        "{}",
-        said.sentence
-    );
+    said.sentence
+        .must_have("for the H2D copy engine, busy with the H2D copy on stream 2");
     // A copy the other way takes no engine from it: that it ended just before is all there is.
     let (found, _) = pieces(&mut scene(Direction::D2H), 1, 50_000);
     assert_eq!(
