@@ -47,7 +47,7 @@ use trace::{SourceInfo, Trace};
 
 pub use app::{Choice, NextRun, Opening, Select};
 pub use film::Film;
-pub use shell::{has_keyboard, run};
+pub use shell::{end_at_once, has_keyboard, run};
 pub use state::other_run::OtherRun;
 pub use state::{Replay, StartNotice};
 pub use theme::{ColorLevel, Theme};

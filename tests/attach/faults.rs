@@ -1,5 +1,7 @@
 //! Faults of a traced program and of those who read along.
 
+use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -163,6 +165,33 @@ fn an_older_libcupti_records() {
 /// How many folders lie in it.
 fn folders(of: &Path) -> usize {
     of.read_dir().expect("a folder").count()
+}
+
+/// Nobody reads the report, so that it takes for ever.
+#[test]
+fn a_report_that_takes_long_ends_by_a_signal() {
+    let (made, (_reader, mut pipe)) = (fakes(), std::io::pipe().expect("a pipe"));
+    // As much as a pipe holds.
+    pipe.write_all(&[0; 1 << 16]).expect("room");
+    let mut cuptop = Command::new(env!("CARGO_BIN_EXE_cuptop"))
+        .args(["trace", "--headless", "--json", "--hardware", "off", "--"])
+        .arg(made.join("program"))
+        .arg("return")
+        .env("LD_LIBRARY_PATH", made)
+        .env("CUPTOP_CUPTI", made.join("libcupti.so.13"))
+        .stdout(pipe)
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it runs");
+    let mut status = None;
+    wait_for("it goes on", || {
+        let pid = rustix::process::Pid::from_child(&cuptop);
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        std::thread::sleep(Duration::from_millis(300));
+        status = cuptop.try_wait().expect("ours");
+        status.is_some()
+    });
+    assert_eq!(status.and_then(|it| it.signal()), Some(15));
 }
 
 #[test]

@@ -29,6 +29,7 @@ pub use input::Input;
 use input::InputThread;
 use output::Frames;
 use signals::SignalThread;
+pub use signals::end_at_once;
 
 use super::{Exit, Session};
 

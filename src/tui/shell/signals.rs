@@ -39,14 +39,18 @@ impl SignalThread {
         })
     }
 
-    /// Ends it, and says which signal asked to end. From now on such a signal ends the program at once: whoever prints a
-    /// last word may wait for a terminal that takes none.
+    /// Ends it, and says which signal asked to end.
     pub(super) fn end(self) -> Option<i32> {
-        let is_over = Arc::new(AtomicBool::new(true));
-        for signal in [SIGTERM, SIGINT, SIGHUP, SIGQUIT] {
-            let _ = signal_hook::flag::register_conditional_default(signal, Arc::clone(&is_over));
-        }
+        end_at_once();
         Some(self.asked.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
+    }
+}
+
+/// From now on a signal ends the program at once: a last word may take long, or wait for a terminal that takes none.
+pub fn end_at_once() {
+    let is_over = Arc::new(AtomicBool::new(true));
+    for signal in [SIGTERM, SIGINT, SIGHUP, SIGQUIT] {
+        let _ = signal_hook::flag::register_conditional_default(signal, Arc::clone(&is_over));
     }
 }
 
