@@ -154,7 +154,8 @@ impl Mirror {
 
     /// A file was read up to `position`: nothing before that is needed here any more.
     pub(super) fn was_read(&mut self, path: &Path, position: u64) {
-        let Some(it) = self.files.values_mut().find(|it| it.path == path) else {
+        let name = path.strip_prefix(&self.root).ok().and_then(Path::to_str);
+        let Some(it) = name.and_then(|name| self.files.get_mut(name)) else {
             return;
         };
         it.is_read = true;
