@@ -193,7 +193,9 @@ impl Operations {
                 } else {
                     WIDEST_RATE * estimate.value
                 };
-                (estimate.half <= most).then_some(estimate)
+                // A share is no more than the whole, however clocks were read.
+                let value = estimate.value.min(if is_share { 1.0 } else { f64::MAX });
+                (estimate.half <= most).then_some(Estimate { value, ..estimate })
             };
             Counted {
                 dram: told(0),

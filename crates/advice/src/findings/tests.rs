@@ -117,6 +117,23 @@ fn kernels_that_leave_most_of_the_gpu_empty() {
     assert_eq!((found.count, found.bound_ns), (8, 775_000));
     let said = "8 kernels with 33 blocks for 132 SMs: 800 µs (100 % of kernel time), mostly reduce";
     assert_eq!(found.title, said);
+    // Launched ahead and yet 5 us apart, which fewer launches save seven times.
+    let mut apart = Scene::new();
+    apart.device(h200());
+    for i in 0..8 {
+        apart.call("cudaLaunchKernel", i * 1_000, i * 1_000 + 900);
+        let shape = LaunchShape {
+            grid: [33, 1, 1],
+            block: [256, 1, 1],
+            ..LaunchShape::default()
+        };
+        let at = 20_000 + i * 105_000;
+        apart.shaped(shape, "reduce", 1, at, at + 100_000);
+    }
+    let apart = sick("under-filled-gpu", &mut apart);
+    assert_eq!(apart.bound_ns, 810_000);
+    let said = "800 µs (100 % of kernel time), 835 µs with what lies between, mostly reduce";
+    assert!(apart.title.ends_with(said), "{}", apart.title);
     // Each of 100 us may be split; 30 us are little to do, whatever they are launched as.
     assert_eq!(found.severity, Severity::Warning);
     let mut short = Scene::new();

@@ -40,11 +40,12 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
             match tiny.calling {
                 0 => String::new(),
                 // What waits between them take goes as well.
-                calling if 10 * tiny.saving > 11 * (tiny.copying + calling) => format!(
-                    ", their calls {}, with what lies between {}",
-                    duration(calling),
-                    duration(tiny.saving)
-                ),
+                calling if tiny.saving - tiny.copying > calling + (tiny.copying + calling) / 10 =>
+                    format!(
+                        ", their calls {}, with what lies between {}",
+                        duration(calling),
+                        duration(tiny.saving)
+                    ),
                 calling => format!(", their calls {}", duration(calling)),
             },
         ),

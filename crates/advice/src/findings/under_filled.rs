@@ -50,6 +50,13 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         true => (0, ", while pages of managed memory come"),
         false => ((kernels.empty as Ns).min(f.compute_ns) + between, ""),
     };
+    let with = match most_saved > kernels.time {
+        true => format!(
+            ", {} with what lies between",
+            duration(kernels.time + between)
+        ),
+        false => String::new(),
+    };
     let found = scope.found(f.span_ns, most_saved, &longest_first(kernels.at.clone()));
     let number = kernels.at.len();
     let mean = kernels.time / number as Ns;
@@ -59,7 +66,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             .severity
             .keep_where(cases::LITTLE_TO_DO.is_reached_by(mean) || f.part(saving) > MOST),
         title: format!(
-            "{} with {} for {multiprocessors} SMs: {} ({} of kernel time), mostly {}{meanwhile}",
+            "{} with {} for {multiprocessors} SMs: {} ({} of kernel time){with}, mostly {}{meanwhile}",
             counted(number as u64, "kernel", "kernels"),
             kernels.size_text(),
             duration(kernels.time),

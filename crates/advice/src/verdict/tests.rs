@@ -2,9 +2,9 @@ use super::split::Split;
 use super::*;
 use crate::findings::{Says, Scope, Severity};
 use activity::{
-    Batch, Copy, DeviceInfo, Direction, Frame, Hardware, HostCall, LaunchShape, MemoryKind, Metric,
-    Occupant, Owner, Place, RangeKind, Reading, SampleDef, SampledThread as SeenAt, Samples,
-    Sampling, StackSample, What,
+    Batch, Copy, Def, DeviceInfo, Direction, Frame, Hardware, HostCall, LaunchShape, MemoryKind,
+    Metric, Mode, Occupant, Owner, Place, RangeKind, Reading, SampleDef, SampledThread as SeenAt,
+    Samples, Sampling, StackSample, What,
 };
 use causes::Group;
 use causes::graph::Graph;
@@ -357,6 +357,33 @@ fn kernels_queued_ahead_are_gpu_bound() {
     assert_eq!(
         v.text,
         "GPU-bound: kernels run 90 % of 999 µs, 75 % of it in gemm"
+    );
+}
+
+#[test]
+fn a_headline_is_of_the_time_that_was_recorded() {
+    let mut scene = Scene::new();
+    for i in 0..100 {
+        scene.call("cuLaunchKernel", i * 3_000, i * 3_000 + 2_000);
+        let start = 1_000_000 + i * 10_000 + i / 50 * 9_000_000;
+        scene.kernel("gemm", 1, start, start + 9_000);
+    }
+    let mut batch = scene.take();
+    let modes = [(0, true), (2_000_000, false), (10_000_000, true)];
+    batch.defs.extend(modes.map(|(from, recording)| {
+        let waits = false;
+        Def::Mode(Mode {
+            from,
+            recording,
+            waits,
+        })
+    }));
+    scene.put(batch);
+    // Two halves of 499 us, in which kernels run for 450 us each.
+    let text = verdict(&mut scene).text;
+    assert!(
+        text.starts_with("GPU-bound: kernels run 90 % of the 998 µs recorded"),
+        "{text}"
     );
 }
 

@@ -142,6 +142,10 @@ impl Told<'_> {
             None if self.of == Answered::Marked => {
                 format!("the {} step", duration(self.split.span.len()))
             }
+            None if self.split.not_recorded > 0 => {
+                let each = self.split.whole() / self.devices.max(1) as Ns;
+                format!("the {} recorded", duration(each))
+            }
             None => duration(self.split.span.len()),
         };
         let profilers = self.split.groups[Group::Profiler as usize];

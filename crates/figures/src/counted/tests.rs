@@ -106,6 +106,18 @@ fn told(trace: &Trace, name: &str) -> Counted {
     *it.1
 }
 
+/// Counters and clocks are not read at once: what fills a sample but for a gap may have all of it.
+#[test]
+fn a_share_is_no_more_than_the_whole() {
+    let mut made = Made::new();
+    for _ in 0..40 {
+        made.kernel("gemm", 199_000, 1.005);
+        made.idle(1_000);
+    }
+    let dram = told(&made.trace(200_000, 0.0), "gemm").dram;
+    assert_eq!(dram.map(|it| it.value), Some(1.0));
+}
+
 /// Some libraries' matrix products come with a memset of a microsecond each; one of half a sample is something else.
 #[test]
 fn a_short_memset_beside_a_kernel_is_nothing_and_a_long_one_is_left_out() {
