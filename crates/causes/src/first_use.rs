@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::graph::{CallId, CallKind, Graph, NONE, OpId};
 use activity::stats::lower_median;
 use activity::{NameId, Ns, RangeKind, Span, What};
-use trace::{Lane, LaneId, LaneKey, LaneKind, SourceKind, Trace};
+use trace::{LaneId, LaneKey, LaneKind, SourceKind, Trace};
 
 /// Calls of a function whose times are looked at.
 const SAMPLE: usize = 1_000;
@@ -429,10 +429,9 @@ pub fn own(trace: &Trace, (lane, row): (LaneId, usize)) -> Vec<Span> {
     };
     let mut own = Vec::new();
     let mut from = span.start;
-    let mine =
-        |&(_, calls, of): &(LaneId, &Lane, u32)| calls.key().process == key.process && of == thread;
-    for (id, calls, _) in trace.threads().filter(mine) {
-        for row in calls.starting(span) {
+    let kind = LaneKind::Thread { thread };
+    if let Some(id) = trace.lane_id(LaneKey { kind, ..key }) {
+        for row in trace.lanes()[id].starting(span) {
             let call = trace.activity(id, row);
             let What::Call(what) = call.what else {
                 continue;

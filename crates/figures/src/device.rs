@@ -18,7 +18,7 @@ use serde::{Serialize, Serializer};
 use activity::units::{gb_per_s, share};
 use activity::{Direction, Ns, Place, Span, What};
 use causes::IdleCause;
-use trace::{CallIndex, Engine, LaneId, LaneKind, Measure, Trace, Usage, engine_of, parallel};
+use trace::{CallIndex, Engine, LaneKind, Measure, Trace, Usage, engine_of, parallel};
 
 /// The most that the hardware can do by a profile, for "% of peak": GB/s, where nothing else is said. `None` where it does not know.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -216,17 +216,10 @@ pub fn of_each(
     if window(0).is_none() {
         trace::made("figures");
     }
-    let mut streams: Vec<Vec<LaneId>> = vec![Vec::new(); trace.devices().len()];
-    let mut records = 0;
-    for (id, lane) in trace.lanes().iter().enumerate() {
-        if let LaneKind::Stream { device, .. } = lane.key().kind {
-            streams[device].push(id);
-            records += lane.len();
-        }
-    }
-    let devices: Vec<(usize, Vec<LaneId>)> = streams.into_iter().enumerate().collect();
-    let of_each = parallel::map(records, &devices, |(device, streams)| {
-        one(trace, calls, window(*device), *device, streams)
+    let records = trace.streams().map(|(_, lane)| lane.len()).sum();
+    let devices: Vec<usize> = (0..trace.devices().len()).collect();
+    let of_each = parallel::map(records, &devices, |&device| {
+        one(trace, calls, window(device), device)
     });
     let mut all: Vec<DeviceFigures> = of_each.into_iter().flatten().collect();
     all.sort_by_key(|f| f.device);
@@ -240,22 +233,18 @@ pub fn of_each(
 
 /// The same of one device, by its index.
 pub fn of_device(trace: &Trace, device: usize, window: Option<Span>) -> Option<DeviceFigures> {
-    let streams: Vec<LaneId> = trace.streams_of(device).map(|(id, _)| id).collect();
-    one(trace, None, window, device, &streams)
+    one(trace, None, window, device)
 }
 
-/// Of a device with these streams.
 fn one(
     trace: &Trace,
     calls: Option<&CallIndex>,
     window: Option<Span>,
     index: usize,
-    streams: &[LaneId],
 ) -> Option<DeviceFigures> {
     let keeps = window.is_some() || trace.evicted().is_some();
     let mut tally = Tally::default();
-    for &id in streams {
-        let lane = &trace.lanes()[id];
+    for (id, lane) in trace.streams_of(index) {
         let rows = window.map_or(lane.kept(), |w| lane.starting(w));
         let LaneKind::Stream { stream, .. } = lane.key().kind else {
             continue;

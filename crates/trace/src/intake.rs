@@ -2,7 +2,7 @@
 
 use super::clock::retime_batch;
 use super::rows::Row;
-use super::{Device, Engine, Lane, LaneId, LaneKey, LaneKind, Process, Route, Trace};
+use super::{By, Device, Engine, Lane, LaneId, LaneKey, LaneKind, Process, Route, Trace};
 use activity::text::printable;
 use activity::{
     Activity, Batch, Collective, Def, DeviceInfo, Direction, GpuIdentity, Hardware, LaunchShape,
@@ -337,9 +337,16 @@ impl Trace {
         *self.lane_ids.entry(key).or_insert_with(|| {
             let id = self.lanes.len();
             self.lanes.push(Lane::new(key));
-            if matches!(key.kind, LaneKind::Thread { .. }) {
-                let of_process = self.lanes_of_calls.entry(key.process);
-                of_process.or_default().push(id);
+            let process = key.process;
+            let places: &[By] = match key.kind {
+                LaneKind::Stream { device, .. } => {
+                    &[By::Streams, By::StreamsOf(device), By::StreamsIn(process)]
+                }
+                LaneKind::Thread { .. } => &[By::Calls, By::CallsIn(process)],
+                _ => &[By::OthersIn(process)],
+            };
+            for by in places {
+                self.lanes_by.entry(*by).or_default().push(id);
             }
             id
         })

@@ -175,6 +175,17 @@ struct Route {
     engine: Option<(usize, Engine)>,
 }
 
+/// What lanes are found by: their process or their device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum By {
+    Streams,
+    StreamsOf(usize),
+    StreamsIn(usize),
+    Calls,
+    CallsIn(usize),
+    OthersIn(usize),
+}
+
 /// A timeline.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
@@ -186,8 +197,8 @@ pub struct Trace {
     details: Interned<What>,
     lanes: Vec<Lane>,
     lane_ids: FxHashMap<LaneKey, LaneId>,
-    /// By process: of operations a job may have lanes by the thousand.
-    lanes_of_calls: FxHashMap<usize, Vec<LaneId>>,
+    /// A job may have lanes by the thousand, and processes and devices, too.
+    lanes_by: FxHashMap<By, Vec<LaneId>>,
     devices: Vec<Device>,
     processes: Vec<Process>,
     stacks: Stacks,
@@ -250,24 +261,37 @@ impl Trace {
 
     /// The lanes of all streams, in order of first appearance.
     pub fn streams(&self) -> impl Iterator<Item = (LaneId, &Lane)> {
-        let lanes = self.lanes.iter().enumerate();
-        lanes.filter(|(_, lane)| matches!(lane.key().kind, LaneKind::Stream { .. }))
+        self.lanes_by(By::Streams)
     }
 
     /// The lanes of the streams of a device, in order of first appearance.
     pub fn streams_of(&self, device: usize) -> impl Iterator<Item = (LaneId, &Lane)> {
-        self.lanes.iter().enumerate().filter(
-            move |(_, lane)| matches!(lane.key().kind, LaneKind::Stream { device: d, .. } if d == device),
-        )
+        self.lanes_by(By::StreamsOf(device))
+    }
+
+    /// The same of a process.
+    pub fn streams_in(&self, process: usize) -> impl Iterator<Item = (LaneId, &Lane)> {
+        self.lanes_by(By::StreamsIn(process))
     }
 
     /// The lanes of calls, each with its thread.
     pub fn threads(&self) -> impl Iterator<Item = (LaneId, &Lane, u32)> {
-        let lanes = self.lanes.iter().enumerate();
-        lanes.filter_map(|(id, lane)| match lane.key().kind {
-            LaneKind::Thread { thread } => Some((id, lane, thread)),
-            _ => None,
-        })
+        with_thread(self.lanes_by(By::Calls))
+    }
+
+    /// The same of a process.
+    pub fn threads_in(&self, process: usize) -> impl Iterator<Item = (LaneId, &Lane, u32)> {
+        with_thread(self.lanes_by(By::CallsIn(process)))
+    }
+
+    /// The lanes of a process that hold neither operations nor calls.
+    pub fn others_in(&self, process: usize) -> impl Iterator<Item = (LaneId, &Lane)> {
+        self.lanes_by(By::OthersIn(process))
+    }
+
+    fn lanes_by(&self, by: By) -> impl Iterator<Item = (LaneId, &Lane)> {
+        let ids = self.lanes_by.get(&by).into_iter().flatten();
+        ids.map(|&id| (id, &self.lanes[id]))
     }
 
     pub fn devices(&self) -> &[Device] {
@@ -375,25 +399,12 @@ impl Trace {
 
     /// The host call with this correlation id: its lane and row.
     pub fn call(&self, process: usize, correlation: u32) -> Option<(LaneId, usize)> {
-        let lanes = self.lanes_of_calls.get(&process);
-        self.find(lanes.into_iter().flatten().copied(), correlation)
+        find(self.lanes_by(By::CallsIn(process)), correlation)
     }
 
     /// The first operation with this correlation id: its lane and row.
     pub fn operation(&self, process: usize, correlation: u32) -> Option<(LaneId, usize)> {
-        let is_stream = |id: &LaneId| {
-            let key = self.lanes[*id].key();
-            key.process == process && matches!(key.kind, LaneKind::Stream { .. })
-        };
-        self.find((0..self.lanes.len()).filter(is_stream), correlation)
-    }
-
-    fn find(
-        &self,
-        mut lanes: impl Iterator<Item = LaneId>,
-        correlation: u32,
-    ) -> Option<(LaneId, usize)> {
-        lanes.find_map(|id| Some((id, self.lanes[id].find_correlation(correlation)?)))
+        find(self.streams_in(process), correlation)
     }
 
     /// What GPUs' counters and sensors reported.
@@ -449,6 +460,22 @@ impl Trace {
     /// The least distance, in ns, between two neighbouring operations of a device that counts as idle. A shorter one is
     /// launch overhead that the hardware itself has between two operations.
     pub const GAP_MIN: Ns = 1_000;
+}
+
+fn with_thread<'t>(
+    lanes: impl Iterator<Item = (LaneId, &'t Lane)>,
+) -> impl Iterator<Item = (LaneId, &'t Lane, u32)> {
+    lanes.filter_map(|(id, lane)| match lane.key().kind {
+        LaneKind::Thread { thread } => Some((id, lane, thread)),
+        _ => None,
+    })
+}
+
+fn find<'t>(
+    mut lanes: impl Iterator<Item = (LaneId, &'t Lane)>,
+    correlation: u32,
+) -> Option<(LaneId, usize)> {
+    lanes.find_map(|(id, lane)| Some((id, lane.find_correlation(correlation)?)))
 }
 
 #[cfg(test)]

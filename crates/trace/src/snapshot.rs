@@ -19,7 +19,7 @@ impl Trace {
             details: self.details.snapshot(),
             lanes: self.lanes.clone(),
             lane_ids: self.lane_ids.clone(),
-            lanes_of_calls: self.lanes_of_calls.clone(),
+            lanes_by: self.lanes_by.clone(),
             devices: self.devices.iter().map(Device::snapshot).collect(),
             processes: self.processes.iter().map(Process::snapshot).collect(),
             stacks: self.stacks.snapshot(),

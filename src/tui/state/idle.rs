@@ -17,8 +17,9 @@ use causes::{Group, Shares};
 use figures::steps;
 use trace::{Measure, Trace};
 
-/// Cells that a stretch is cut into: at least five to a column of the widest screens.
+/// Cells that a stretch is cut into: at least five to a column of the widest screens. More GPUs than these share as many.
 const CELLS: usize = 4_096;
+const GPUS: usize = 64;
 
 /// Operations of a stretch up to which it is looked at: about a second's work.
 const MOST: usize = 1_000_000;
@@ -36,6 +37,7 @@ const PACE: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Default)]
 pub struct IdleMap {
     stretch: Span,
+    cells: usize,
     /// By device: the sums of all cells before each one, and of all; empty for one without operations in the stretch.
     sums: Vec<Vec<Shares>>,
 }
@@ -53,6 +55,7 @@ impl IdleMap {
         let trace = facts.trace;
         let mut map = IdleMap {
             stretch,
+            cells: CELLS * GPUS / trace.devices().len().max(GPUS),
             ..IdleMap::default()
         };
         if operations(trace, stretch) > MOST || stretch.is_empty() {
@@ -60,7 +63,7 @@ impl IdleMap {
         }
         let mut cells = vec![Vec::new(); trace.devices().len()];
         pieces(facts, stretch, stop, |device, span, group| {
-            cells[device].resize(CELLS, Shares::default());
+            cells[device].resize(map.cells, Shares::default());
             map.add(&mut cells[device], span, group);
         })?;
         map.sums = cells.into_iter().map(sums).collect();
@@ -69,20 +72,20 @@ impl IdleMap {
 
     /// Where a cell begins.
     fn edge(&self, cell: usize) -> Ns {
-        let offset = i128::from(self.stretch.len()) * cell as i128 / CELLS as i128;
+        let offset = i128::from(self.stretch.len()) * cell as i128 / self.cells as i128;
         self.stretch.start + offset as Ns
     }
 
     /// The cell that `time` lies in, or the one beside it: edges are rounded.
     fn cell(&self, time: Ns) -> usize {
-        let offset = i128::from(time - self.stretch.start) * CELLS as i128;
+        let offset = i128::from(time - self.stretch.start) * self.cells as i128;
         (offset / i128::from(self.stretch.len().max(1))) as usize
     }
 
     /// The cells that a span touches.
     fn touched(&self, span: Span) -> std::ops::Range<usize> {
         let (from, to) = (self.cell(span.start), self.cell(span.end - 1));
-        from.saturating_sub(1)..(to + 2).min(CELLS)
+        from.saturating_sub(1)..(to + 2).min(self.cells)
     }
 
     fn add(&self, cells: &mut [Shares], span: Span, group: Group) {
@@ -105,7 +108,7 @@ impl IdleMap {
 
     /// The idle time before `time`, which lies in the stretch, of sums up to each cell.
     fn until(&self, sums: &[Shares], time: Ns) -> Shares {
-        let cell = (self.cell(time)).min(CELLS - 1);
+        let cell = (self.cell(time)).min(self.cells - 1);
         // Edges are rounded: the one found may be the next one's.
         let cell = cell - usize::from(cell > 0 && self.edge(cell) > time);
         let of_cell = Span::new(self.edge(cell), self.edge(cell + 1));

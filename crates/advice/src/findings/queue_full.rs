@@ -5,17 +5,15 @@ use crate::thresholds;
 use activity::text::counted;
 use activity::units::{duration, percent};
 use activity::{Ns, What};
-use trace::{LaneKind, Measure};
+use trace::{LaneKey, LaneKind, Measure};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let (trace, processes) = (scope.trace, scope.processes(f));
     let usage = &trace.devices()[f.index].usage;
     let (mut at, mut time, mut busy) = (Vec::new(), 0 as Ns, 0 as Ns);
-    for (id, lane) in trace.lanes().iter().enumerate() {
-        let key = lane.key();
-        if key.kind != LaneKind::Overhead || !processes.contains(&key.process) {
-            continue;
-        }
+    let kind = LaneKind::Overhead;
+    let lane = |process| trace.lane_id(LaneKey { process, kind });
+    for id in processes.into_iter().filter_map(lane) {
         for (row, activity) in trace.activities(id, scope.rows(id)) {
             let What::Overhead(it) = activity.what else {
                 continue;

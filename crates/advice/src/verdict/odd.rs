@@ -65,9 +65,7 @@ impl OddSteps {
         let most = looked.idle(causes).or_else(|| looked.work(trace));
         let (bound_by, named, line) = most.unwrap_or((Bound::Unknown, String::new(), None));
         let holds = |step: usize| {
-            let own = trace
-                .streams()
-                .filter(|it| it.1.key().process == steps.process);
+            let own = trace.streams_in(steps.process);
             own.map(|it| it.1.starting(steps.spans[step]).len())
                 .sum::<usize>()
         };

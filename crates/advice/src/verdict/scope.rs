@@ -43,8 +43,7 @@ const START_UP_TOLD: usize = 10;
 /// "start-up 7.43 ms, most of it in memsets of 1 GiB": no finding tells of these.
 pub(super) fn start_up(trace: &Trace, steps: &Steps) -> String {
     let (mut spans, mut all) = (Vec::new(), 0);
-    let streams = (0..trace.devices().len()).flat_map(|it| trace.streams_of(it));
-    for (id, lane) in streams.filter(|it| it.1.key().process == steps.process) {
+    for (id, lane) in trace.streams_in(steps.process) {
         for (_, it) in trace.activities(id, lane.starting(steps.start_up)) {
             if let What::Memset(of) = it.what {
                 spans.push(it.span);

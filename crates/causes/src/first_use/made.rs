@@ -150,12 +150,9 @@ fn compiles(trace: &Trace, thread: LaneId, span: Span, loads: bool) -> bool {
     let LaneKind::Thread { thread } = key.kind else {
         return false;
     };
-    let is_mine = |lane: &Lane| {
-        let of = lane.key();
-        of.process == key.process
-            && matches!(of.kind, LaneKind::Range { thread: of, .. } if of == thread)
-    };
-    let lanes = trace.lanes().iter().enumerate().filter(|it| is_mine(it.1));
+    let is_mine =
+        |lane: &Lane| matches!(lane.key().kind, LaneKind::Range { thread: of, .. } if of == thread);
+    let lanes = trace.others_in(key.process).filter(|it| is_mine(it.1));
     let rows = lanes.flat_map(|(id, lane)| lane.rows(span).map(move |row| (id, row)));
     let named = rows.filter(|&(id, row)| {
         let What::Range(range) = trace.what(id, row) else {

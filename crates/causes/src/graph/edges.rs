@@ -198,6 +198,6 @@ fn default_streams(trace: &Trace) -> FxHashSet<LaneId> {
         let info = trace::describe::stream_info(trace, lane.key());
         info.is_some_and(|it| it.is_default)
     };
-    let lanes = trace.lanes().iter().enumerate();
+    let lanes = trace.streams();
     lanes.filter(|it| is_default(it.1)).map(|it| it.0).collect()
 }

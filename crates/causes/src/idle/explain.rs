@@ -62,12 +62,8 @@ pub fn explain(
 
 /// The last CUDA call of a process that began before `time`.
 fn last_call(trace: &Trace, process: usize, time: Ns) -> Option<(LaneId, usize)> {
-    let lanes = trace.lanes().iter().enumerate();
-    let threads = lanes.filter(|(_, lane)| {
-        let key = lane.key();
-        key.process == process && matches!(key.kind, LaneKind::Thread { .. })
-    });
-    let last = |(id, lane): (LaneId, &Lane)| {
+    let threads = trace.threads_in(process);
+    let last = |(id, lane, _): (LaneId, &Lane, u32)| {
         let row = lane.starting(Span::new(Ns::MIN / 4, time)).last()?;
         Some((lane.span(row).start, (id, row)))
     };

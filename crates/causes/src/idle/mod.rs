@@ -42,7 +42,7 @@ use crate::graph::{CallId, Engine, Graph, NONE, OpId};
 use activity::stats::lower_median;
 use activity::units::share;
 use activity::{Metric, Ns, Span};
-use trace::{LaneKind, Measure, Trace, made};
+use trace::{LaneId, LaneKey, LaneKind, Measure, Trace, made};
 
 /// So many operations are looked at together: what is known of them stays in a processor's cache.
 const STRETCH: usize = 1 << 14;
@@ -361,10 +361,8 @@ impl<'a> Causes<'a> {
     /// operations on, by cause, most time first.
     pub fn idle_of_process(&self, process: usize, spans: &[Span]) -> Vec<IdleCause> {
         let mut devices: Vec<usize> = Vec::new();
-        for lane in self.trace.lanes() {
-            let key = lane.key();
-            if let LaneKind::Stream { device, .. } = key.kind
-                && key.process == process
+        for (_, lane) in self.trace.streams_in(process) {
+            if let LaneKind::Stream { device, .. } = lane.key().kind
                 && !devices.contains(&device)
             {
                 devices.push(device);
@@ -406,9 +404,11 @@ pub fn is_loading(name: &str) -> bool {
 
 /// What the profiler itself took of a stretch, by its records.
 pub fn profilers(trace: &Trace, within: Span) -> impl Iterator<Item = Span> {
-    let lanes = trace.lanes().iter().enumerate();
-    let lanes = lanes.filter(|(_, lane)| lane.key().kind == LaneKind::Overhead);
-    let all = lanes.flat_map(move |(id, lane)| lane.rows(within).map(move |row| (id, row)));
+    let kind = LaneKind::Overhead;
+    let lane = move |process| trace.lane_id(LaneKey { process, kind });
+    let lanes = (0..trace.processes().len()).filter_map(lane);
+    let rows = move |id: LaneId| trace.lanes()[id].rows(within).map(move |row| (id, row));
+    let all = lanes.flat_map(rows);
     let is_own = |&(id, row): &(usize, usize)| {
         let name = trace.what(id, row).name().map(|it| trace.names().full(it));
         name.and_then(host::taker) == Some(host::Taker::Profiler)

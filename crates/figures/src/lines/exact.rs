@@ -28,15 +28,15 @@ pub(super) fn of_device(
     steps: &[Steps],
     device: usize,
     stretch: Span,
+    threads: &Threads,
 ) -> Option<DeviceLines> {
-    let threads = functions(trace);
     if threads.is_empty() {
         return None;
     }
     let mut sums: FxHashMap<Doing, Count> = FxHashMap::default();
     let (mut idle, mut unseen) = (0, 0);
     let mut processes = BTreeSet::new();
-    for (gap, process, functions) in gaps(trace, calls, device, stretch, &threads) {
+    for (gap, process, functions) in gaps(trace, calls, device, stretch, threads) {
         processes.insert(process);
         idle += gap.len();
         unseen += gap.len();
@@ -90,7 +90,7 @@ fn gaps<'a>(
     calls: &'a CallIndex,
     device: usize,
     stretch: Span,
-    threads: &'a FxHashMap<(usize, u32), Functions>,
+    threads: &'a Threads,
 ) -> impl Iterator<Item = (Span, usize, &'a Functions)> {
     launched_gaps(trace, calls, device, stretch).filter_map(|(gap, process, thread)| {
         let main = trace.processes()[process].info.pid;
@@ -100,9 +100,10 @@ fn gaps<'a>(
     })
 }
 
-/// The lanes of functions, each with its process and thread.
 /// The functions of each process and thread.
-fn functions(trace: &Trace) -> FxHashMap<(usize, u32), Functions> {
+pub(super) type Threads = FxHashMap<(usize, u32), Functions>;
+
+pub(super) fn functions(trace: &Trace) -> Threads {
     let lanes = trace.lanes().iter().map(Lane::key).enumerate();
     let found = lanes.filter_map(|(lane, key)| match key.kind {
         LaneKind::Range {
@@ -119,7 +120,7 @@ fn functions(trace: &Trace) -> FxHashMap<(usize, u32), Functions> {
 
 /// The nested functions of one thread that a profiler recorded.
 #[derive(Debug)]
-struct Functions {
+pub(super) struct Functions {
     lane: LaneId,
     nested: Nested,
 }

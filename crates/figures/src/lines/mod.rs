@@ -11,6 +11,7 @@ mod own;
 mod tests;
 mod tree;
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
@@ -205,11 +206,12 @@ fn stretches(trace: &Trace, steps: &[Steps]) -> Vec<(Span, bool)> {
 pub fn find(trace: &Trace, calls: &CallIndex, steps: &[Steps]) -> Vec<DeviceLines> {
     let is_sampled = trace.processes().iter().any(|it| !it.sampled.is_empty());
     let stretches = stretches(trace, steps).into_iter().enumerate();
+    let functions = LazyCell::new(|| exact::functions(trace));
     stretches
         .filter_map(|(device, (stretch, is_of_steps))| {
             let found = match is_sampled {
                 true => of_device(trace, calls, steps, device, stretch),
-                false => exact::of_device(trace, calls, steps, device, stretch),
+                false => exact::of_device(trace, calls, steps, device, stretch, &functions),
             };
             found.map(|found| DeviceLines {
                 device: trace.devices()[device].info.id,

@@ -3,7 +3,6 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::operations;
 use activity::{NameId, Ns, Span, What};
 use causes::graph::CallKind;
 use trace::{LaneId, Trace, describe};
@@ -31,8 +30,7 @@ pub(super) fn launches(
         *known.or_insert_with(|| CallKind::of(trace.names().full(name)))
     };
     let mut all = FxHashMap::default();
-    let threads = trace.threads();
-    for (by, lane, _) in threads.filter(|(_, lane, _)| lane.key().process == process) {
+    for (by, lane, _) in trace.threads_in(process) {
         let (mut has_waited, mut has_worked, mut last) = (false, false, Ns::MAX);
         for (row, activity) in trace.activities(by, lane.kept()) {
             let What::Call(call) = activity.what else {
@@ -62,7 +60,7 @@ pub(super) fn launches(
 pub(super) fn is_so(trace: &Trace, process: usize, stretch: Span) -> bool {
     let mut ids = FxHashSet::default();
     let mut count = 0;
-    for (id, lane) in operations::streams(trace, process) {
+    for (id, lane) in trace.streams_in(process) {
         let rows = lane.starting(stretch);
         // A copy again and again moves data, a piece at a time.
         let is_work = |row| matches!(trace.what(id, row), What::Kernel(_) | What::Graph(_));

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use rustc_hash::FxHashMap;
 
 use super::slow::{self, Slow};
-use super::{Origin, Phase, Steps, operations};
+use super::{Origin, Phase, Steps};
 use crate::breakdown::Breakdown;
 use activity::{Direction, NameId, Ns, Span, What};
 use activity::{stats, units};
@@ -174,7 +174,7 @@ pub(super) fn find(trace: &Trace, all: &Steps) -> Vec<StepKind> {
         false => by_operations(trace, process, spans, all.steady.clone()),
     };
     // How many operations a step of a pattern holds: where that was not told apart for a while, several ordinary steps are one.
-    let lanes: Vec<_> = operations::streams(trace, process).collect();
+    let lanes: Vec<_> = trace.streams_in(process).collect();
     let holds = |step: usize| match &all.from {
         Origin::Period { .. } => lanes
             .iter()
@@ -251,7 +251,7 @@ fn by_operations(
     spans: &[Span],
     steady: std::ops::Range<usize>,
 ) -> Vec<(Vec<usize>, String)> {
-    let streams: Vec<_> = operations::streams(trace, process).collect();
+    let streams: Vec<_> = trace.streams_in(process).collect();
     let counts = |span: Span| -> Counts {
         let mut of: FxHashMap<Operation, u32> = FxHashMap::default();
         for (id, lane) in &streams {

@@ -9,27 +9,23 @@ use super::operations::{self, ByCall};
 use super::ranges::{self, Marked};
 use super::{Found, Origin, tokens};
 use activity::{NameId, Ns, Range, RangeKind, Span, What};
-use trace::{LaneKind, Trace};
+use trace::{Lane, LaneKind, Trace};
 
 /// Steps that names mark; `None` where they mark none, or one phase by a word of the program's own alone.
 pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Option<Found> {
+    let lanes = trace.others_in(process);
+    let kind = RangeKind::Nvtx;
+    let is_one =
+        |lane: &Lane| matches!(lane.key().kind, LaneKind::Range { kind: of, .. } if of == kind);
+    let lanes: Vec<_> = lanes.filter(|it| is_one(it.1)).collect();
+    if lanes.is_empty() {
+        return None;
+    }
     let names = 0..trace.names().len() as NameId;
     let known = names.filter_map(|id| Some((id, batches::read(trace.names().full(id))?)));
     let known: FxHashMap<NameId, Batch> = known.collect();
     let mut marks = BTreeMap::<Ns, (Span, NameId)>::new();
-    let lanes = trace
-        .lanes()
-        .iter()
-        .enumerate()
-        .filter(|_| !known.is_empty());
-    for (id, lane) in lanes.filter(|it| it.1.key().process == process) {
-        let LaneKind::Range {
-            kind: RangeKind::Nvtx,
-            ..
-        } = lane.key().kind
-        else {
-            continue;
-        };
+    for (id, lane) in lanes.into_iter().filter(|_| !known.is_empty()) {
         for (_, it) in trace.activities(id, operations::rows(lane, window)) {
             if let What::Range(Range { name, .. }) = it.what
                 && known.contains_key(&name)

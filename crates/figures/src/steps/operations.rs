@@ -16,12 +16,6 @@ pub(super) enum Identity {
     Name,
 }
 
-/// The lanes of a process's streams.
-pub(super) fn streams(trace: &Trace, process: usize) -> impl Iterator<Item = (LaneId, &Lane)> {
-    let streams = trace.streams();
-    streams.filter(move |(_, lane)| lane.key().process == process)
-}
-
 /// The rows of a lane that start in the window.
 pub(super) fn rows(lane: &Lane, window: Option<Span>) -> Range<usize> {
     window.map_or(lane.kept(), |w| lane.starting(w))
@@ -29,13 +23,14 @@ pub(super) fn rows(lane: &Lane, window: Option<Span>) -> Range<usize> {
 
 /// How many operations of a process start in the window.
 pub(super) fn count(trace: &Trace, process: usize, window: Option<Span>) -> usize {
-    let lanes = streams(trace, process);
+    let lanes = trace.streams_in(process);
     lanes.map(|(_, lane)| rows(lane, window).len()).sum()
 }
 
 /// First start to last end of a process's operations.
 pub(super) fn extent(trace: &Trace, process: usize, window: Option<Span>) -> Option<Span> {
-    streams(trace, process)
+    trace
+        .streams_in(process)
         .filter_map(|(_, lane)| {
             let rows = rows(lane, window);
             let first = lane.span(rows.clone().next()?).start;
@@ -48,7 +43,7 @@ pub(super) fn extent(trace: &Trace, process: usize, window: Option<Span>) -> Opt
 /// Whether something is copied from or to the CPU there.
 pub(super) fn has_copies(trace: &Trace, process: usize, stretch: Span) -> bool {
     let is_copy = |what| matches!(what, What::Copy(copy) if matches!(copy.direction, Direction::H2D | Direction::D2H));
-    streams(trace, process).any(|(id, lane)| {
+    trace.streams_in(process).any(|(id, lane)| {
         lane.starting(stretch)
             .any(|row| is_copy(trace.what(id, row)))
     })
@@ -118,7 +113,8 @@ pub(super) fn busiest(
         let is_drivers = matches!(lane.key().kind, LaneKind::Stream { stream, .. } if stream >= Place::PREFETCHED);
         !cases::DRIVERS_MOVES.holds(is_drivers)
     };
-    let all: Vec<(LaneId, Option<usize>, Range<usize>)> = streams(trace, process)
+    let all: Vec<(LaneId, Option<usize>, Range<usize>)> = trace
+        .streams_in(process)
         .filter(|(_, lane)| is_asked(lane))
         .map(|(id, lane)| (id, device_of(lane), rows(lane, window)))
         .collect();
@@ -179,7 +175,7 @@ pub(super) struct ByCall(Vec<(u32, Span)>);
 impl ByCall {
     pub(super) fn new(trace: &Trace, process: usize, window: Option<Span>) -> Self {
         let mut all = Vec::with_capacity(count(trace, process, window));
-        for (_, lane) in streams(trace, process) {
+        for (_, lane) in trace.streams_in(process) {
             all.extend(rows(lane, window).map(|row| (lane.correlation(row), lane.span(row))));
         }
         all.retain(|&(correlation, _)| correlation != 0);
@@ -213,8 +209,7 @@ impl Caused {
     /// thread (PyTorch's backward pass) belongs to it.
     pub(super) fn by(trace: &Trace, process: usize, calls: &ByCall, range: Span) -> Caused {
         let mut caused = Caused::default();
-        let threads = trace.threads();
-        for (_, lane, _) in threads.filter(|(_, lane, _)| lane.key().process == process) {
+        for (_, lane, _) in trace.threads_in(process) {
             for row in lane.starting(range) {
                 for &(_, span) in calls.of_call(lane.correlation(row)) {
                     caused.count += 1;

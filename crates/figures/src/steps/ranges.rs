@@ -179,12 +179,11 @@ fn groups(
         return Vec::new();
     }
     let mut groups = Groups::default();
-    for (id, lane) in trace.lanes().iter().enumerate() {
-        let key = lane.key();
-        let LaneKind::Range { kind, thread } = key.kind else {
+    for (id, lane) in trace.others_in(process) {
+        let LaneKind::Range { kind, thread } = lane.key().kind else {
             continue;
         };
-        if kind != wanted || key.process != process {
+        if kind != wanted {
             continue;
         }
         for row in operations::rows(lane, window) {
@@ -378,8 +377,7 @@ pub(super) fn caused_by(
     calls: &ByCall,
     ranges: &[Span],
 ) -> Vec<Marked> {
-    let mut threads = trace.threads();
-    let has_calls = calls.len() > 0 && threads.any(|(_, lane, _)| lane.key().process == process);
+    let has_calls = calls.len() > 0 && trace.threads_in(process).next().is_some();
     let marked = |&range: &Span| {
         let caused = match has_calls {
             true => Caused::by(trace, process, calls, range),
@@ -396,7 +394,7 @@ pub(super) fn caused_by(
 
 /// Whether as many operations lie from one range to the next as two ranges later, and others than one range later.
 fn are_by_turns(trace: &Trace, process: usize, steps: &[Marked]) -> bool {
-    let streams: Vec<_> = operations::streams(trace, process).collect();
+    let streams: Vec<_> = trace.streams_in(process).collect();
     let between = steps.windows(2).map(|pair| {
         let span = Span::new(pair[0].caused.start, pair[1].caused.start);
         streams.iter().map(|it| it.1.starting(span).len()).sum()

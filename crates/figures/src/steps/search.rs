@@ -116,7 +116,7 @@ pub(super) fn finish(
 fn hold(trace: &Trace, window: Option<Span>, all: Span, steps: &mut Steps) -> Option<()> {
     let process = steps.process;
     let is_period = matches!(steps.from, Origin::Period { .. } | Origin::Waits { .. });
-    let streams: Vec<_> = operations::streams(trace, process).collect();
+    let streams: Vec<_> = trace.streams_in(process).collect();
     if is_period {
         let (median, deviation) = steps.deviation()?;
         let limit = cases::ODD_TIMES.value() * median;

@@ -1,6 +1,6 @@
 //! Steps that took longer than the others, and what of them was longer.
 
-use super::operations::{count, streams};
+use super::operations::count;
 use crate::breakdown::Breakdown;
 use activity::stats;
 use activity::units::duration;
@@ -95,7 +95,7 @@ pub(super) fn find(
 /// The device (index into [`Trace::devices`]) on which a process has most operations.
 pub fn main_device(trace: &Trace, process: usize) -> Option<usize> {
     let mut counts = vec![0; trace.devices().len()];
-    for (_, lane) in streams(trace, process) {
+    for (_, lane) in trace.streams_in(process) {
         if let LaneKind::Stream { device, .. } = lane.key().kind {
             *counts.get_mut(device)? += lane.len();
         }

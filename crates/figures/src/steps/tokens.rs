@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::operations::{count, rows, streams};
+use super::operations::{count, rows};
 use super::{Batch, Found, Origin, Phase};
 use activity::{Direction, NameId, Ns, Span, What, stats};
 use trace::Trace;
@@ -64,7 +64,7 @@ pub fn list_ops(trace: &Trace, process: usize, window: Option<Span>) -> Vec<Op> 
         WORDS.map(|words| words.iter().any(|word| text.contains(word)))
     };
     let mut all = Vec::new();
-    for (id, lane) in streams(trace, process) {
+    for (id, lane) in trace.streams_in(process) {
         for (_, it) in trace.activities(id, rows(lane, window)) {
             let (span, call) = (it.span, it.correlation);
             let graph = Some(it.what.graph()).filter(|graph| *graph != 0);
@@ -161,8 +161,9 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Optio
     if count(trace, process, window) > OPS_MAX {
         return None;
     }
-    let mut all =
-        streams(trace, process).flat_map(|(id, lane)| trace.activities(id, rows(lane, window)));
+    let mut all = trace
+        .streams_in(process)
+        .flat_map(|(id, lane)| trace.activities(id, rows(lane, window)));
     let is_back = |what: What| matches!(what, What::Copy(copy) if copy.direction == Direction::D2H);
     if !all.any(|it| is_back(it.1.what)) {
         return None;

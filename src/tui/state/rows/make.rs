@@ -23,10 +23,17 @@ pub fn all(trace: &Trace, scope: Span, is_whole: bool, counters: Counters) -> Ve
         .filter(|(_, key)| matches!(key.kind, LaneKind::Stream { .. }))
         .collect();
     streams.sort_by_cached_key(|&(id, key)| stream_order(trace, scope, id, key));
+    let of = |it: &(LaneId, LaneKey)| match it.1.kind {
+        LaneKind::Stream { device, .. } | LaneKind::Memory { device } => Some(device),
+        _ => None,
+    };
+    let others =
+        visible(trace, scope).filter(|(_, key)| matches!(key.kind, LaneKind::Memory { .. }));
+    let allocating: FxHashSet<_> = others.map(|it| of(&it)).collect();
     for &device in &used {
-        let is_here =
-            |key: LaneKey| matches!(key.kind, LaneKind::Stream { device: d, .. } if d == device);
-        let streams: Vec<_> = streams.iter().filter(|(_, key)| is_here(*key)).collect();
+        let from = streams.partition_point(|it| of(it) < Some(device));
+        let until = streams.partition_point(|it| of(it) <= Some(device));
+        let streams = &streams[from..until];
         // What is of one process stands under one title.
         let owner = streams.first().map(|(_, key)| key.process);
         let owner = owner.filter(|&it| streams.iter().all(|(_, key)| key.process == it));
@@ -42,11 +49,14 @@ pub fn all(trace: &Trace, scope: Span, is_whole: bool, counters: Counters) -> Ve
             rows.push(Row::new(RowKind::Gpu(device), label));
         }
         device_rows(trace, device, scope, &mut rows);
+        if allocating.contains(&Some(device)) {
+            rows.push(Row::new(RowKind::Memory(device), "memory"));
+        }
         for metric in counters.metrics(trace, device) {
             rows.push(Row::new(RowKind::Counter(device, metric), metric.label()));
         }
         let mut group = owner.filter(|_| !is_alone);
-        for &&(lane, key) in &streams {
+        for &(lane, key) in streams {
             if group.replace(key.process) != Some(key.process) {
                 let gpu = if is_alone {
                     String::new()
@@ -95,13 +105,6 @@ fn device_rows(trace: &Trace, device: usize, scope: Span, rows: &mut Vec<Row>) {
     if usage.time(Measure::Concurrent, scope) > 0 {
         rows.push(Row::new(RowKind::Overlap(device), "overlap"));
     }
-    let allocates = trace.lanes().iter().any(|lane| {
-        matches!(lane.key().kind, LaneKind::Memory { device: d } if d == device)
-            && !lane.rows(scope).is_empty()
-    });
-    if allocates {
-        rows.push(Row::new(RowKind::Memory(device), "memory"));
-    }
 }
 
 fn host_rows(trace: &Trace, scope: Span, is_whole: bool, rows: &mut Vec<Row>) {
@@ -115,10 +118,9 @@ fn host_rows(trace: &Trace, scope: Span, is_whole: bool, rows: &mut Vec<Row>) {
     let launching = launching(trace);
     let launches = |key: LaneKey| match key.kind {
         LaneKind::Range { thread, .. } => {
-            let of_process = |it: &(usize, u32)| it.0 == key.process;
             // Where nothing launches, the main thread is what a program does.
             launching.contains(&(key.process, thread))
-                || (!launching.iter().any(of_process)
+                || (trace.threads_in(key.process).next().is_none()
                     && trace.processes()[key.process].info.pid == thread)
         }
         _ => true,
@@ -211,11 +213,8 @@ fn range_label(trace: &Trace, id: LaneId, process: usize, kind: RangeKind, threa
         }
         RangeKind::Python | RangeKind::Function => "python",
     };
-    let is_like = |key: LaneKey| {
-        key.process == process
-            && matches!(key.kind, LaneKind::Range { kind: k, thread: t } if k == kind && t != thread)
-    };
-    let is_alone = !trace.lanes().iter().any(|lane| is_like(lane.key()));
+    let is_like = |key: LaneKey| matches!(key.kind, LaneKind::Range { kind: k, thread: t } if k == kind && t != thread);
+    let is_alone = !trace.others_in(process).any(|it| is_like(it.1.key()));
     if is_alone || kind < RangeKind::Nvtx {
         return what.to_owned();
     }

@@ -6,7 +6,7 @@ use crate::idle::host::Taker;
 use crate::idle::limits::stages_first;
 use crate::idle::{Cause, Certainty, Culprit};
 use activity::{Direction, Ns, Place, Span, What};
-use trace::{Lane, LaneKind};
+use trace::LaneKind;
 
 impl Walk<'_, '_> {
     /// From a call to the operation that nothing else held back.
@@ -211,8 +211,7 @@ impl Walk<'_, '_> {
         let is_of = |call: &CallId| trace.lanes()[graph.calls.at(*call).0].key().process == process;
         let to = graph.calls.start.partition_point(|&at| at <= start) as CallId;
         let last = (0..to).rev().find(is_of)?;
-        let is_its = |lane: &Lane| lane.key().process == process && !lane.is_empty();
-        let mut threads = trace.threads().filter(|(_, lane, _)| is_its(lane));
+        let mut threads = trace.threads_in(process).filter(|it| !it.1.is_empty());
         let is_only = threads.next().is_some() && threads.next().is_none();
         let name = self.of.call_name(last);
         let is_prefetch = name.is_some_and(|name| trace.names().full(name).contains("MemPrefetch"));
