@@ -575,6 +575,29 @@ def ranges_of_all_lengths(made):
 
 
 @made
+def ranges_of_variants(made):
+    """Eight variants of one benchmark, each in a range of one name, with a kernel of its own."""
+    for i in range(8):
+        start = made.now
+        for _ in range(10):
+            made.call("cudaLaunchKernel", made.now, made.now + 10)
+            made.kernel(f"variant{i}", made.now + 20, made.now + 90)
+            made.now += 100
+        made.range("Steps", start, made.now)
+
+
+@made
+def ranges_that_only_enqueue(made):
+    """Three chunks are enqueued at once: their copies follow each other, and the kernels behind them take three times as long."""
+    for i in range(3):
+        made.call("cudaMemcpyAsync", i * 10, i * 10 + 2)
+        made.copy("h2d", 1 << 28, 100 + i * 11 * MS, 100 + (i + 1) * 11 * MS)
+        made.call("cudaLaunchKernel", i * 10 + 3, i * 10 + 5)
+        made.kernel("busy", (11 + i * 30) * MS + 200, (41 + i * 30) * MS + 100, stream=8)
+        made.range(f"enqueue chunk {i}", i * 10, i * 10 + 6, index=i)
+
+
+@made
 def warm_up_before_steps(made):
     """Four warm-up steps of a forward and a backward pass, then ten forward passes."""
 
@@ -802,6 +825,14 @@ def nine_steps_of_half_the_work(made):
     for _ in range(9):
         made.step(2)
         made.now += 4 * US
+
+
+@made
+def layers_behind_a_prompt(made):
+    """Twelve layers of a token, behind a prompt that takes most of the time of kernels."""
+    made.op("prompt", 100 * US)
+    for _ in range(12):
+        made.step(2)
 
 
 @made

@@ -146,6 +146,10 @@ table! {
         PART_OF_STEP: Exception => ["ranges_around_half_a_step"];
         /// Ranges of one name but for its numbers, whose deviation exceeds their median, are different parts of a program.
         UNEVEN_RANGES: Exception => ["ranges_of_all_lengths"];
+        /// Ranges of one name in which no kernel that takes much runs in most are different parts of a program.
+        VARIANTS: Exception => ["ranges_of_variants"];
+        /// Ranges that only enqueue mark no steps, where half of what they caused runs later than all of them.
+        WORK_IS_LATER: Exception => ["ranges_that_only_enqueue"];
         /// One steady step in less than half of the steps' time, or two of which one is odd beside the other, stand for no other.
         FEW_STEADY: Exception => ["one_steady_step_of_three"];
     }
@@ -195,6 +199,8 @@ table! {
         CPU_WORKS: Ns = 50_000 or i64::MAX => ["one_operation_behind_work"];
         /// Steps are many from this number on.
         MANY_STEPS: Count = 10 or 0 => ["nine_steps_of_half_the_work"];
+        /// What repeats behind more work than it holds itself is a part of a step, however often: such as the layers of a model.
+        BEHIND_WORK: Exception => ["layers_behind_a_prompt"];
         /// Few steps that hold less of the time of kernels are parts of a step, however long they take.
         PART_SHARE: Share = 0.7 or 0.0 => ["nine_steps_of_half_the_work"];
         /// Steps that take less than half of the time speak for the program where they hold this part of the time of

@@ -111,6 +111,8 @@ pub struct Steps {
     has_copies: bool,
     /// Whether the CPU waits or works before each, or launches a graph.
     is_driven: bool,
+    /// Whether most of the time of kernels lies before the first of them: that is no start.
+    is_behind_work: bool,
 }
 
 /// How often a second cameras and displays have a frame.
@@ -239,7 +241,9 @@ impl Steps {
         let is_pass = cases::ONE_PASS.holds(self.is_in_one && !is_fed);
         let is_the_work = cases::WORK_SHARE.is_reached_by(self.work_share);
         let holds = match is_long_start {
-            _ if cases::MANY_STEPS.is_reached_by(self.steady.len()) => true,
+            _ if cases::MANY_STEPS.is_reached_by(self.steady.len()) => {
+                !cases::BEHIND_WORK.holds(self.is_behind_work)
+            }
             true => is_the_work && cases::STEPS_TIME.is_reached_by(steady),
             false => cases::PART_SHARE.is_reached_by(self.work_share),
         };

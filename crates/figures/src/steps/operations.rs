@@ -40,6 +40,17 @@ pub(super) fn extent(trace: &Trace, process: usize, window: Option<Span>) -> Opt
         .reduce(Span::hull)
 }
 
+/// What operations of a process take of a stretch together.
+pub(super) fn time(trace: &Trace, process: usize, stretch: Span) -> Ns {
+    let until = Span::new(Ns::MIN, stretch.end);
+    let of = |lane: &Lane| -> Ns {
+        let rows = lane.starting(until);
+        rows.map(|row| lane.span(row).intersect(stretch).len())
+            .sum()
+    };
+    trace.streams_in(process).map(|it| of(it.1)).sum()
+}
+
 /// Whether something is copied from or to the CPU there.
 pub(super) fn has_copies(trace: &Trace, process: usize, stretch: Span) -> bool {
     let is_copy = |what| matches!(what, What::Copy(copy) if matches!(copy.direction, Direction::H2D | Direction::D2H));
@@ -71,6 +82,16 @@ pub(super) fn kernels(
 
 /// Whether each kernel that takes much runs in most of the steps. Else one loop follows another.
 pub(super) fn keeps_kernels(trace: &Trace, streams: &[(LaneId, &Lane)], steps: &[Span]) -> bool {
+    let main = kept_kernels(trace, streams, steps);
+    main.into_iter().all(|it| it)
+}
+
+/// Of each kernel that takes much whether it runs in most of the steps.
+pub(super) fn kept_kernels(
+    trace: &Trace,
+    streams: &[(LaneId, &Lane)],
+    steps: &[Span],
+) -> Vec<bool> {
     let mut of: FxHashMap<_, (Ns, usize)> = FxHashMap::default();
     for &step in steps {
         for (name, time) in kernels(trace, streams, step) {
@@ -80,8 +101,9 @@ pub(super) fn keeps_kernels(trace: &Trace, streams: &[(LaneId, &Lane)], steps: &
     }
     let all: Ns = of.values().map(|it| it.0).sum();
     let is_main = |it: &&(Ns, usize)| it.0 as f64 >= cases::MAIN_KERNEL.value() * all as f64;
-    let mut main = of.values().filter(is_main);
-    main.all(|it| it.1 as f64 >= cases::KEPT_KERNEL.value() * steps.len() as f64)
+    let main = of.values().filter(is_main);
+    main.map(|it| it.1 as f64 >= cases::KEPT_KERNEL.value() * steps.len() as f64)
+        .collect()
 }
 
 /// Whether each step copies more than the one before.
@@ -202,6 +224,8 @@ pub(super) struct Caused {
     pub(super) count: usize,
     /// First start to last end; `None` when there is none.
     pub(super) span: Option<Span>,
+    /// What they take together; 0 where no call says which they are.
+    pub(super) time: Ns,
 }
 
 impl Caused {
@@ -213,6 +237,7 @@ impl Caused {
             for row in lane.starting(range) {
                 for &(_, span) in calls.of_call(lane.correlation(row)) {
                     caused.count += 1;
+                    caused.time += span.len();
                     caused.span = Some(caused.span.map_or(span, |all| all.hull(span)));
                 }
             }
@@ -231,6 +256,7 @@ impl Caused {
         Caused {
             count: count(trace, process, range),
             span: extent(trace, process, range),
+            time: 0,
         }
     }
 }

@@ -346,6 +346,13 @@ fn of_group(
     if spans.len() < fewest {
         return None;
     }
+    let last = steps.last()?;
+    let seen = Span::new(steps[0].caused.start, last.caused.start);
+    let caused = steps.iter().map(|it| it.time).sum::<Ns>() - last.time;
+    let is_later = 2 * operations::time(trace, process, seen) < caused;
+    if cases::WORK_IS_LATER.holds(is_later) {
+        return None;
+    }
     let from = if group.is_profiler_step() {
         Origin::ProfilerStep
     } else {
@@ -387,6 +394,7 @@ pub(super) fn caused_by(
             range,
             caused: caused.span?,
             count: caused.count,
+            time: caused.time,
         })
     };
     ranges.iter().filter_map(marked).collect()
@@ -440,6 +448,7 @@ pub(super) struct Marked {
     pub(super) range: Span,
     /// From the first operation that its calls caused to the end of the last.
     pub(super) caused: Span,
-    /// How many these are.
+    /// How many these are, and what they take together.
     count: usize,
+    time: Ns,
 }

@@ -1053,6 +1053,30 @@ fn ranges_that_differ_by_more_than_their_median_are_not_one_step() {
 }
 
 #[test]
+fn ranges_that_only_enqueue_mark_steps_where_the_gpu_keeps_up() {
+    // Chunks are enqueued every 2 us. Their copies take 1,000 each and follow each other, their kernels `kernel`.
+    let made = |count: Ns, kernel: Ns| {
+        let mut scene = Scene::new();
+        let mut free = 0;
+        for i in 0..count {
+            let at = i * 2;
+            scene.range(RangeKind::Nvtx, &format!("chunk {i}"), i as u32, at, at + 2);
+            let copied = 100 + (i + 1) * 1_000;
+            scene.call("cudaMemcpyAsync", at, at + 1);
+            scene.copy(Direction::H2D, 7, 1 << 20, copied - 1_000, copied);
+            scene.call("cudaLaunchKernel", at + 1, at + 2);
+            let from = copied.max(free) + 10;
+            free = from + kernel;
+            scene.kernel("busy", 8, from, free);
+        }
+        found(&scene.trace()).map(|it| it.main().median_ns)
+    };
+    assert_eq!(made(12, 900), Some(1_000));
+    // Of 11 whole ones 44 us were caused. Before the last one's copy 21 run: 11 of copies, 10 of kernels.
+    assert_eq!(made(12, 3_000), None);
+}
+
+#[test]
 fn what_repeats_beside_an_op_that_is_done_once_may_be_layers() {
     let made = |embeddings: Ns| {
         let mut program = Program::new();
