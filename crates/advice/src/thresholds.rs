@@ -109,5 +109,8 @@ pub const STACK_ROWS: u64 = 8;
 /// NVTX ranges for each operation: programs mark steps and layers, and only a mark of each operator makes so many.
 pub const NVTX_ROWS: u64 = 4;
 
+/// A range costs about as much, as a Python function does.
+pub const RANGE_NS: i64 = 1_000;
+
 /// Recording graphs' nodes is worth a line when, at the least cost that was measured, it took this part of the time.
 pub const WATCHED_SHARE: f64 = 0.02;

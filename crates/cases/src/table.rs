@@ -146,7 +146,7 @@ table! {
         PART_OF_STEP: Exception => ["ranges_around_half_a_step"];
         /// Ranges of one name but for its numbers, whose deviation exceeds their median, are different parts of a program.
         UNEVEN_RANGES: Exception => ["ranges_of_all_lengths"];
-        /// Ranges of one name in which no kernel that takes much runs in most are different parts of a program.
+        /// Ranges of one name are different parts of a program where no kernel runs in half of them.
         VARIANTS: Exception => ["ranges_of_variants"];
         /// Ranges that only enqueue mark no steps, where half of what they caused runs later than all of them.
         WORK_IS_LATER: Exception => ["ranges_that_only_enqueue"];

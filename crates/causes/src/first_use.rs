@@ -9,6 +9,14 @@ use activity::stats::lower_median;
 use activity::{NameId, Ns, RangeKind, Span, What};
 use trace::{LaneId, LaneKey, LaneKind, SourceKind, Trace};
 
+/// Calls of the system that wait for other threads or processes.
+const WAITS: &str = "poll ppoll select epoll_wait futex pthread_cond_wait pthread_cond_timedwait sem_wait sem_timedwait waitpid wait4";
+
+/// Whether a call works on nothing: it waits for other threads or processes.
+pub fn is_system_wait(name: &str) -> bool {
+    WAITS.split(' ').any(|it| it == name)
+}
+
 /// Calls of a function whose times are looked at.
 const SAMPLE: usize = 1_000;
 

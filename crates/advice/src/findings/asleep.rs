@@ -20,14 +20,6 @@ const NAMES: [&str; 7] = [
 /// Calls of the C library that wait for somebody who types, whole.
 const TYPED: [&str; 6] = ["getc", "fgetc", "getchar", "fgets", "getline", "scanf"];
 
-/// Whether a call of the system works on nothing: it waits for other threads or processes.
-pub(crate) fn is_wait(name: &str) -> bool {
-    matches!(
-        name,
-        "poll" | "ppoll" | "select" | "epoll_wait" | "futex" | "sem_wait" | "waitpid"
-    ) || matches!(name, "pthread_cond_wait" | "pthread_cond_timedwait")
-}
-
 /// Whether a call of the system only sleeps.
 pub(crate) fn is_sleep(name: &str) -> bool {
     name.ends_with("sleep")

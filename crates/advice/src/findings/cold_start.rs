@@ -104,10 +104,16 @@ fn find_pinning(scope: &Scope) -> FxHashSet<CallId> {
     let mut kinds = graph.calls.kind.iter();
     let launched = kinds.position(|it| *it == CallKind::Launch);
     let launched = launched.unwrap_or(graph.calls.len()) as CallId;
+    // What is pinned anew behind what was given back is of each data set.
+    let frees = |it: &CallId| {
+        trace_name(scope, graph.calls.at(*it))
+            .is_some_and(|it| it.contains("FreeHost") || it.contains("HostUnregister"))
+    };
     let is_long = |it: &CallId| cases::COLD_MIN.is_reached_by(graph.calls.span(*it).len());
     let all = launched..graph.calls.len() as CallId;
+    let freed = all.clone().find(frees).unwrap_or(CallId::MAX);
     let mut later: Vec<CallId> = all.filter(pins).filter(is_long).collect();
-    if cases::LOOP_MIN.is_reached_by(later.len()) {
+    if cases::LOOP_MIN.is_reached_by(later.len()) || later.last().is_some_and(|it| *it > freed) {
         later.clear();
     }
     (0..launched).filter(pins).chain(later).collect()

@@ -2,7 +2,6 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::asleep;
 use super::program::Framework;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first};
@@ -125,7 +124,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         (true, _) => TRACED,
         (_, Some(it)) if is_worker(scope, it) => WORKERS,
         (_, Some(it)) if is_most && is_random(scope, it) => RANDOM,
-        (_, Some(it)) if is_most && asleep::is_wait(scope.trace.names().full(it)) => others(scope),
+        (_, Some(it)) if is_most && first_use::is_system_wait(scope.trace.names().full(it)) => {
+            others(scope)
+        }
         _ if line.as_ref().is_some_and(LineShare::is_native) => NATIVE,
         _ if loads => LOADS,
         _ if is_managed => MANAGED,

@@ -21,6 +21,12 @@ use trace::describe;
 /// What a CPU was in that no record names.
 pub(crate) const UNTRACED: &str = "untraced CPU code";
 
+/// And one that samples saw in no function for most of it.
+pub(crate) const SPREAD: &str = "CPU code in many functions";
+
+/// From so many samples on that is known.
+pub(crate) const SAMPLES_MIN: u64 = 16;
+
 /// Whether a rule tells of a group's idle time.
 fn tells(rule: Rule, group: Group) -> bool {
     use Rule::*;
@@ -98,13 +104,10 @@ fn label(scope: &Scope, f: &DeviceFigures, (group, time): (Group, Ns)) -> &'stat
 
 /// What a gap ends with: " before globalMM".
 fn ends_with(scope: &Scope, f: &DeviceFigures, gap: Span) -> String {
-    let graph = scope.causes.graph();
-    let all = graph.ops.of_device(f.index);
-    let at = all.partition_point(|&op| graph.ops.start[op as usize] < gap.end);
-    let what = all.get(at).map(|op| graph.what(scope.trace, *op));
-    what.map_or_else(String::new, |it| {
-        format!(" before {}", describe::in_sentence(scope.trace, &it))
-    })
+    let next = scope.ops_around(f, gap.end).1.first();
+    let what = next.map(|op| scope.causes.graph().what(scope.trace, *op));
+    let told = what.map(|it| describe::in_sentence(scope.trace, &it));
+    told.map_or_else(String::new, |it| format!(" before {it}"))
 }
 
 /// The gaps with idle time of a group that no rule explains, the longest such time first.
@@ -149,9 +152,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     let waits = (group == Group::Unknown).then(in_waits).flatten();
     let at: Vec<Occurrence> = at.iter().map(|it| Occurrence::Gap(f.index, it.1)).collect();
     let what = label(scope, f, (group, time));
-    let seen = (what == Group::Host.label())
-        .then(|| native(scope, f))
-        .flatten();
+    let seen = (what == Group::Host.label()).then(|| seen_in(scope, f));
+    let (seen, is_spread) = seen.unwrap_or_default();
     Some(Finding {
         rule: Rule::NoCure,
         severity: Severity::Info,
@@ -167,6 +169,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
         ),
         advice: match (&before, &waits) {
             _ if seen.is_some() => "Make that function faster, or let it work beside the GPU, in another thread.",
+            (None, None) if is_spread => "No function holds most of it: the lines that stack samples saw are in a list of their own (--only lines).",
             (_, Some(_)) => "What is queued starts only while the CPU waits. See what it needs there: that may be done once, or on the GPU.",
             (Some(_), _) => "The next batch was not ready: prepare it while the GPU works on the one before, in another thread or process.",
             _ => advised(scope, f, (group, time), !is_cold, is_once),
@@ -262,15 +265,18 @@ fn largest(
     is_worth.then_some((group, time))
 }
 
-/// The function that the CPU was seen in for most idle time, of a program without Python.
-fn native(scope: &Scope, f: &DeviceFigures) -> Option<LineShare> {
+/// The function that the CPU was seen in for most idle time, of a program without Python. Beside it whether many samples saw no function
+/// for most of that time.
+fn seen_in(scope: &Scope, f: &DeviceFigures) -> (Option<LineShare>, bool) {
     let mut seen = StackCounts::default();
     for (gap, pieces) in scope.gaps(f) {
         let host = |it: &&Piece| scope.causes.group(gap, it) == Group::Host;
         let host = pieces.iter().filter(host);
         host.for_each(|it| scope.causes.add_samples(gap.next, it.span, &mut seen));
     }
-    seen.telling(scope.trace).filter(LineShare::is_native)
+    let most = seen.telling(scope.trace);
+    let is_spread = most.is_none() && seen.all >= SAMPLES_MIN;
+    (most.filter(LineShare::is_native), is_spread)
 }
 
 /// The waits of the CPU that hold most of some idle time, where they are many. They do not say why it did
@@ -297,23 +303,27 @@ fn waits_in(scope: &Scope, f: &DeviceFigures, at: &[(Ns, Span)]) -> Option<Strin
     is_told.then(|| format!("{part} of it in {} syncs, in {}", waits.len(), name.0))
 }
 
+/// So many operations in a row without a kernel bring a model.
+const MODEL_COPIES: usize = 32;
+
 /// The bytes of a large copy to the GPU that a gap ends with, where kernels ran before it: the next batch. Before all kernels it is data
 /// to begin with, and behind a copy back what the CPU has worked on. Others than PyTorch bring as much more than once.
 fn batch_behind(scope: &Scope, f: &DeviceFigures, gap: Span) -> Option<u64> {
-    let graph = scope.causes.graph();
-    let all = graph.ops.of_device(f.index);
-    let at = all.partition_point(|&op| graph.ops.start[op as usize] < gap.end);
-    let what = |op: &OpId| graph.what(scope.trace, *op);
-    let before = || all[..at].iter().rev().map(what);
+    let (ahead, behind) = scope.ops_around(f, gap.end);
+    let what = |op: &OpId| scope.causes.graph().what(scope.trace, *op);
+    let before = || ahead.iter().rev().map(what);
     let is_back = |of: &What| matches!(of, What::Copy(it) if it.direction == Direction::D2H);
     let last = before().find(|it| matches!(it, What::Kernel(_)) || is_back(it));
-    match what(all.get(at)?) {
+    match what(behind.first()?) {
         What::Copy(it) if it.direction == Direction::H2D && it.bytes >= thresholds::LARGE_BYTES => {
             let brings = |of| matches!(of, What::Copy(of) if (of.direction, of.bytes) == (it.direction, it.bytes));
             let is_again = scope.framework() == Framework::PyTorch || before().any(brings);
             let is_behind = matches!(last, Some(What::Kernel(_)));
+            // Arrays of a model come one by one, and no kernel between.
+            let mut some = behind.iter().take(MODEL_COPIES).map(what);
+            let is_batch = some.any(|it| matches!(it, What::Kernel(_)));
             cases::NEXT_BATCH
-                .holds(is_behind && is_again)
+                .holds(is_behind && is_again && is_batch)
                 .then_some(it.bytes)
         }
         _ => None,

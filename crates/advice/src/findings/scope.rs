@@ -153,11 +153,17 @@ impl<'a> Scope<'a> {
 
     /// Whether the last operation before a gap brings something back: some runtimes wait for it in calls of the system.
     pub(super) fn comes_before(&self, f: &DeviceFigures, gap: &Gap) -> bool {
-        let graph = self.causes.graph();
-        let all = graph.ops.of_device(f.index);
-        let at = all.partition_point(|&op| graph.ops.start[op as usize] < gap.span.start);
-        let what = all[..at].last().map(|&op| graph.what(self.trace, op));
-        matches!(what, Some(What::Copy(it)) if it.direction == Direction::D2H && !What::Copy(it).is_migration())
+        let is_back = |it: Copy| it.direction == Direction::D2H && !What::Copy(it).is_migration();
+        let last = self.ops_around(f, gap.span.start).0.last();
+        let what = last.map(|&op| self.causes.graph().what(self.trace, op));
+        matches!(what, Some(What::Copy(it)) if is_back(it))
+    }
+
+    /// The operations of a device that begin before a moment, and the others.
+    pub(super) fn ops_around(&self, f: &DeviceFigures, time: Ns) -> (&[OpId], &[OpId]) {
+        let ops = &self.causes.graph().ops;
+        let all = ops.of_device(f.index);
+        all.split_at(all.partition_point(|&op| ops.start[op as usize] < time))
     }
 
     /// Whether a pause that ends then lies behind a device's first operation that the program asked for, and not behind its

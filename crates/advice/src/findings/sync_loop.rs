@@ -237,7 +237,7 @@ impl<'s, 'a> Waits<'s, 'a> {
                 "keep-values",
             ),
             true if is_each => (
-                "Look at the value in every tenth round, say: rounds too many cost less than waiting for each.",
+                "Keep the value on the GPU where a kernel takes it. Where it only ends the loop, look at it in every tenth round.",
                 "keep-values",
             ),
             true => (

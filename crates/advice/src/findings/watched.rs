@@ -40,7 +40,7 @@ pub(super) fn clocks(scope: &Scope) -> Option<Finding> {
 pub(super) fn stacks(scope: &Scope) -> Option<Finding> {
     let span = scope.trace.operations_extent()?;
     let launches = scope.causes.graph().ops.len().max(1);
-    let each = |wanted: RangeKind| {
+    let rows = |wanted: RangeKind| {
         let (mut rows, mut known) = (0, Vec::new());
         let is_one = |it: &What| matches!(it, What::Range(of) if of.kind == wanted);
         for (id, lane) in scope.trace.lanes().iter().enumerate() {
@@ -51,7 +51,7 @@ pub(super) fn stacks(scope: &Scope) -> Option<Finding> {
                 });
             }
         }
-        ((rows + launches / 2) / launches) as u64
+        rows
     };
     // PyTorch marks each operator where it is told to emit NVTX.
     #[rustfmt::skip]
@@ -59,13 +59,17 @@ pub(super) fn stacks(scope: &Scope) -> Option<Finding> {
         (RangeKind::Function, thresholds::STACK_ROWS, "with_stack=True recorded", "Python functions", "with_stack"),
         (RangeKind::Nvtx, thresholds::NVTX_ROWS, "there are", "NVTX ranges", "most of them (emit_nvtx, autograd-nvtx)"),
     ];
-    let mut marks = marks.into_iter().map(|it| (each(it.0), it));
-    let (each, (.., made, what, without)) = marks.find(|it| it.0 >= it.1.1)?;
+    // Many beside few launches cost little where they are few in the time.
+    let cost = |rows: usize| share(rows as Ns * thresholds::RANGE_NS, span.len());
+    let mut marks = marks.into_iter().map(|it| (rows(it.0), it));
+    let each = |rows: usize| ((rows + launches / 2) / launches) as u64;
+    let (rows, (.., made, what, without)) =
+        marks.find(|it| each(it.0) >= it.1.1 && cost(it.0) >= thresholds::WATCHED_SHARE)?;
     // Where the GPU is never kept waiting, longer CPU times change nothing.
     let waits = |f: &DeviceFigures| cases::LAUNCH_IDLE_SHARE.is_reached_by(f.idle_share());
     let title = format!(
         "profiling overhead: {made} {} {what} a launch, so CPU times are too long",
-        count(each)
+        count(each(rows))
     );
     scope.devices.iter().any(waits).then(|| Finding {
         title,

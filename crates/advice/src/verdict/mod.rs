@@ -392,6 +392,26 @@ fn beside(
     if is_whole && steps.start_up.len() >= START_UP_STEPS * steps.main().median_ns {
         verdict.beside.push(scope::start_up(trace, steps));
     }
+    let rest = || behind((trace, causes), steps);
+    verdict.beside.extend(is_whole.then(rest).flatten());
+}
+
+/// What a program does behind its steps, where that is much of the run: it may have steps of its own.
+fn behind((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> Option<String> {
+    let (tail, all) = (steps.tail, steps.start_up.hull(steps.tail));
+    if share(tail.len(), all.len()) < BOUND_MIN {
+        return None;
+    }
+    let is_its = |f: &DeviceFigures| {
+        let mut streams = trace.streams_of(f.index);
+        streams.any(|it| it.1.key().process == steps.process)
+    };
+    let mut devices = figures::count(trace, None, Some(tail));
+    devices.retain(is_its);
+    let own = steps::find(trace, Some(tail));
+    let rest = find(trace, causes, (Some(tail), &devices), &own, None).swap_remove(0);
+    let is_told = !rest.text.starts_with(words::TOO_LITTLE) && !devices.is_empty();
+    is_told.then(|| format!("{} behind the steps, {}", duration(tail.len()), rest.text))
 }
 
 /// The verdict on several devices together. That ranks wait for each other is no end: what those did is that were waited for.
@@ -496,8 +516,13 @@ fn bound(split: &Split) -> Bound {
     }
     let whole = split.counted();
     let of = |bound| split.time_of(bound);
+    // A warm program loads nothing: what is left of the CPU's work is what another class has to exceed.
+    let warm = |bound| match bound {
+        Bound::Host if !split.is_cold() => of(bound) - split.loading(),
+        bound => of(bound),
+    };
     let most = |bounds: &[Bound]| {
-        let most = bounds.iter().copied().max_by_key(|&b| of(b));
+        let most = bounds.iter().copied().max_by_key(|&b| warm(b));
         most.unwrap_or(Bound::Nothing)
     };
     let stalls = [Bound::Sync, Bound::Launch, Bound::Host];

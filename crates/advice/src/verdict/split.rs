@@ -237,6 +237,12 @@ impl Split {
         self.cold.values().sum()
     }
 
+    /// What of the CPU's work loads or builds GPU code.
+    pub(super) fn loading(&self) -> Ns {
+        let of = |work| self.host_by.get(&work).copied().unwrap_or(0);
+        of(CpuWork::Load) + of(CpuWork::Build)
+    }
+
     /// Whether that is most of the idle time.
     pub(super) fn is_cold(&self) -> bool {
         2 * self.cold() >= self.idle().max(1)

@@ -1186,6 +1186,69 @@ fn odd_steps_that_lose_more_take_the_headline() {
 }
 
 #[test]
+fn loading_decides_nothing_between_launching_and_other_work() {
+    // 300 kernels are launched one by one, 8 us apart: 2.4 ms. Beside that the CPU works for 2 ms, and loads for 1.
+    let by = |call: &str| {
+        let mut scene = Scene::new();
+        let mut at = 0;
+        for i in 0..300 {
+            scene.call("cudaLaunchKernel", at, at + 7_000);
+            scene.kernel("k", 1, at + 8_000, at + 10_000);
+            at += 10_000;
+            if i == 100 {
+                scene.call(call, at + 5_000, at + 1_005_000);
+                at += 1_010_000;
+            }
+            at += if [150, 250].contains(&i) {
+                1_000_000
+            } else {
+                0
+            };
+        }
+        verdict(&mut scene).bound_by
+    };
+    assert_eq!(by("cuModuleLoadData"), Bound::Launch);
+    assert_eq!(by("cuDeviceGetName"), Bound::Host);
+}
+
+#[test]
+fn a_second_loop_behind_the_steps_is_told_by_its_own_steps() {
+    // 30 steps of 2 ms keep the GPU busy. Behind them each of `count` rounds of 6 ms runs for 1.2 ms and exchanges for 4.8 ms.
+    let beside = |count: i64| {
+        let mut scene = Scene::new();
+        for at in (0..30).map(|it| it * 2_000_000) {
+            scene.call("cudaLaunchKernel", at, at + 4_000);
+            scene.kernel("serial", 1, at + 10_000, at + 1_000_000);
+            scene.kernel("norm", 1, at + 1_000_000, at + 2_000_000);
+        }
+        for at in (0..count).map(|it| 65_000_000 + it * 6_000_000) {
+            scene.range(
+                RangeKind::Nvtx,
+                "MPI_Allreduce",
+                0,
+                at - 4_795_000,
+                at - 5_000,
+            );
+            scene.call("cudaLaunchKernel", at - 4_000, at - 1_000);
+            scene.kernel("halo", 1, at, at + 600_000);
+            scene.kernel("inner", 1, at + 600_000, at + 1_200_000);
+        }
+        let whole = by_steps(&mut scene).swap_remove(0);
+        assert!(whole.text.contains("of each 2.00 ms step"), "{whole:?}");
+        whole.beside
+    };
+    let told = beside(9);
+    let is_told = |it: &String| {
+        it.contains(" behind the steps, CPU-bound: GPU idle 80 % of each 6.00 ms step")
+            && it.ends_with("waiting for MPI_Allreduce")
+    };
+    assert!(told.iter().any(is_told), "{told:?}");
+    // A fifth of the run is no part of it to speak of.
+    let little = beside(2);
+    assert!(!little.iter().any(|it| it.contains("behind")), "{little:?}");
+}
+
+#[test]
 fn communication_with_nothing_beside_it_is_no_computing() {
     // Of 100 us each 30 compute, 10 compute beside a collective, 60 are that alone.
     let mut scene = Scene::new();

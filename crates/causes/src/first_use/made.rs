@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{is_outlier, kernel};
+use super::{is_outlier, is_system_wait, kernel};
 use crate::graph::{CallId, CallKind, Graph, NONE, OpId};
 use activity::{NameId, Ns, Span, What};
 use trace::{Lane, LaneId, LaneKind, Trace};
@@ -32,15 +32,27 @@ struct Between {
     loading: Ns,
     loaded: Ns,
     asked: usize,
+    /// Whether it linked what a compiler made.
+    links: bool,
 }
 
 impl Between {
+    /// Which waits are for a compiler, where it loads something behind them that late: for processes, and for threads whose work it links.
+    fn waits(&self, since: Ns) -> impl Fn(&str) -> bool {
+        let (loads, links) = (self.loaded >= since, self.links);
+        move |name| {
+            let of_processes = ["poll", "ppoll", "waitpid", "wait4"].contains(&name);
+            loads && (of_processes || links && is_system_wait(name))
+        }
+    }
+
     fn from(since: Ns) -> Between {
         Between {
             since,
             loading: 0,
             loaded: Ns::MIN,
             asked: 0,
+            links: false,
         }
     }
 }
@@ -55,8 +67,10 @@ pub(super) fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, (Span, bool)
         let (lane, span) = (calls.at(call).0, calls.span(call));
         match calls.kind[call as usize] {
             CallKind::Load => {
+                let links = graph.function(trace, call).starts_with("cuLinkComplete");
                 let load = |it: &mut Between| {
                     (it.loading, it.loaded) = (it.loading + span.len(), span.end);
+                    it.links |= links;
                 };
                 threads.entry(lane).and_modify(load);
             }
@@ -90,7 +104,7 @@ pub(super) fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, (Span, bool)
                     compiles: cases::FEW_MIN.is_reached_by(made.len())
                         && cases::COMPILED_NAME.holds(is_compiled(trace.names().full(name)))
                         || cases::COLD_MIN.is_reached_by(made.len())
-                            && compiles(trace, lane, made, before.loaded >= span.start - few),
+                            && compiles(trace, lane, made, &before.waits(span.start - few)),
                     starts: cases::STARTS_LIBRARY.is_reached_by(before.asked)
                         || before.loading >= few && is_librarys(trace.names().full(name)),
                     later: Ns::MAX,
@@ -144,8 +158,8 @@ fn is_librarys(name: &str) -> bool {
     makers.iter().any(|it| name.starts_with(it)) || of_arch.is_some_and(|it| it.is_ascii_digit())
 }
 
-/// Whether a thread was in ranges named like compiling for half of a time, or waited for another process and then `loads`.
-fn compiles(trace: &Trace, thread: LaneId, span: Span, loads: bool) -> bool {
+/// Whether a thread was in ranges named like compiling for half of a time, or in one of these waits.
+fn compiles(trace: &Trace, thread: LaneId, span: Span, waits: &dyn Fn(&str) -> bool) -> bool {
     let key = trace.lanes()[thread].key();
     let LaneKind::Thread { thread } = key.kind else {
         return false;
@@ -162,8 +176,7 @@ fn compiles(trace: &Trace, thread: LaneId, span: Span, loads: bool) -> bool {
         // A file of Python may be called so whatever its functions do: "vllm/compilation/decorators.py(167): __call__".
         let name = name.split_once(".py(").map_or(&*name, |it| it.1);
         let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
-        let waits = ["poll", "ppoll", "waitpid", "wait4"].contains(&name);
-        cases::WAITS_FOR_COMPILER.holds(loads && waits)
+        cases::WAITS_FOR_COMPILER.holds(waits(name))
             || cases::COMPILING.holds(has(&["nvrtc", "compil", "jit"]))
                 && !cases::COMPILED_RUNS.holds(has(&["compiled", "jitter"]))
     });

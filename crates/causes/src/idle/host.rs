@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use crate::first_use::is_system_wait;
 use crate::nested::{LEVELS, NONE, Nested};
 use activity::{Ns, RangeKind, Span, What};
 use trace::{LaneId, LaneKind, Trace};
@@ -274,6 +275,20 @@ impl Ranges {
         }
     }
 
+    /// The program's own range that a call of the system takes nearly all of, where that waits for others: it says for what.
+    fn waited_in(&self, trace: &Trace, row: u32) -> Option<usize> {
+        let lane = &trace.lanes()[self.lane];
+        let name = trace.what(self.lane, row as usize).name()?;
+        let own = self.nested.parent(row);
+        if own == NONE || !is_system_wait(trace.names().full(name)) {
+            return None;
+        }
+        let (wait, around) = (lane.span(row as usize), lane.span(own as usize));
+        let is_most = wait.len() * MOST.1 >= around.len() * MOST.0;
+        let is_own = is_most && is_named(trace, &self.streams, self.lane, own as usize);
+        is_own.then_some(own as usize)
+    }
+
     /// See [`Host::ranges`].
     fn parts(&self, trace: &Trace, span: Span) -> Vec<(Span, Option<(LaneId, usize)>)> {
         // Parts, and the outermost range of each.
@@ -319,7 +334,7 @@ impl Ranges {
                 break;
             }
             if covers(row) && is_named(trace, &self.streams, self.lane, row as usize) {
-                return Some(row as usize);
+                return Some(self.waited_in(trace, row).unwrap_or(row as usize));
             }
             row = self.nested.parent(row);
         }

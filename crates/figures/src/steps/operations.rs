@@ -82,16 +82,25 @@ pub(super) fn kernels(
 
 /// Whether each kernel that takes much runs in most of the steps. Else one loop follows another.
 pub(super) fn keeps_kernels(trace: &Trace, streams: &[(LaneId, &Lane)], steps: &[Span]) -> bool {
-    let main = kept_kernels(trace, streams, steps);
-    main.into_iter().all(|it| it)
+    let of = of_steps(trace, streams, steps);
+    main(&of).all(|it| it.1 as f64 >= cases::KEPT_KERNEL.value() * steps.len() as f64)
 }
 
-/// Of each kernel that takes much whether it runs in most of the steps.
-pub(super) fn kept_kernels(
-    trace: &Trace,
-    streams: &[(LaneId, &Lane)],
-    steps: &[Span],
-) -> Vec<bool> {
+/// The kernels that take much of all.
+fn main(of: &[(Ns, usize)]) -> impl Iterator<Item = &(Ns, usize)> {
+    let all: Ns = of.iter().map(|it| it.0).sum();
+    of.iter()
+        .filter(move |it| it.0 as f64 >= cases::MAIN_KERNEL.value() * all as f64)
+}
+
+/// Whether some kernel takes much of the steps, and none runs in half of them: each does something else.
+pub(super) fn share_none(trace: &Trace, streams: &[(LaneId, &Lane)], steps: &[Span]) -> bool {
+    let of = of_steps(trace, streams, steps);
+    main(&of).next().is_some() && of.iter().all(|it| 2 * it.1 < steps.len())
+}
+
+/// The time of each kernel that runs in steps, and in how many it does.
+fn of_steps(trace: &Trace, streams: &[(LaneId, &Lane)], steps: &[Span]) -> Vec<(Ns, usize)> {
     let mut of: FxHashMap<_, (Ns, usize)> = FxHashMap::default();
     for &step in steps {
         for (name, time) in kernels(trace, streams, step) {
@@ -99,11 +108,7 @@ pub(super) fn kept_kernels(
             *it = (it.0 + time, it.1 + 1);
         }
     }
-    let all: Ns = of.values().map(|it| it.0).sum();
-    let is_main = |it: &&(Ns, usize)| it.0 as f64 >= cases::MAIN_KERNEL.value() * all as f64;
-    let main = of.values().filter(is_main);
-    main.map(|it| it.1 as f64 >= cases::KEPT_KERNEL.value() * steps.len() as f64)
-        .collect()
+    of.into_values().collect()
 }
 
 /// Whether each step copies more than the one before.

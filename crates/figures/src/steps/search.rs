@@ -130,12 +130,10 @@ fn hold(trace: &Trace, window: Option<Span>, all: Span, steps: &mut Steps) -> Op
             return None;
         }
     }
-    if matches!(steps.from, Origin::Ranges(_)) && steps.batches.is_empty() {
-        let kept = operations::kept_kernels(trace, &streams, steps.steady());
-        let are_others = !kept.is_empty() && !kept.contains(&true);
-        if cases::VARIANTS.holds(are_others) {
-            return None;
-        }
+    let are_free = matches!(steps.from, Origin::Ranges(_)) && steps.batches.is_empty();
+    let are_others = || operations::share_none(trace, &streams, steps.steady());
+    if are_free && cases::VARIANTS.holds(are_others()) {
+        return None;
     }
     let kernels = |span: Span| -> Ns { operations::kernels(trace, &streams, span).values().sum() };
     // Many that become shorter and shorter are no steps alike.
@@ -146,7 +144,7 @@ fn hold(trace: &Trace, window: Option<Span>, all: Span, steps: &mut Steps) -> Op
     let work = steps.spans[counted..].iter().map(|&span| kernels(span));
     steps.work_share = work.sum::<Ns>() as f64 / kernels(all).max(1) as f64;
     let before = Span::new(all.start, steps.spans[0].start);
-    steps.is_behind_work = 2 * kernels(before) > kernels(all);
+    steps.is_behind_work = steps.work_share > 0.0 && 3 * kernels(before) > 2 * kernels(all);
     // What holds next to nothing of what the GPU did is set-up, such as copies before the work.
     let time = |span: Span| -> Ns {
         let rows = streams

@@ -142,6 +142,17 @@ fn tiny_copies_and_the_waits_between_them() {
         );
     }
     assert_eq!(sick("tiny-copies", &mut busy).bound_ns, 99 * 10_000 + 1_500);
+    // A kernel that is launched and waited for between two of them is no part of a copy: each costs its call of 3 us.
+    let mut apart = Scene::new();
+    for at in (0..100).map(|it| it * 20_000) {
+        apart.call("cudaLaunchKernel", at, at + 2_000);
+        apart.kernel("k", 2, at + 3_000, at + 10_000);
+        apart.call("cudaStreamSynchronize", at + 2_500, at + 11_000);
+        apart.call("cudaMemcpyAsync", at + 11_500, at + 14_500);
+        apart.copy(Direction::D2H, 1, 4, at + 15_000, at + 16_500);
+    }
+    let found = sick("tiny-copies", &mut apart);
+    assert_eq!(found.bound_ns, 99 * 3_000 + 1_500);
     let mut cure = Scene::new();
     cure.call("cudaMemcpyAsync", 0, 3_000)
         .copy(Direction::D2H, 1, 400, 4_000, 6_000);

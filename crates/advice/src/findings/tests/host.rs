@@ -522,12 +522,37 @@ fn what_a_library_tries_is_no_sync_of_the_program() {
 }
 
 #[test]
+fn what_comes_behind_a_long_gap_is_a_batch_or_a_model() {
+    // Kernels of 1 ms behind 8 MiB each; 80 ms later as much comes again, and arrays of a model with it.
+    let told = |arrays: Ns| {
+        let mut scene = Scene::new();
+        for (at, arrays) in [(0, 0), (5_000_000, 0), (90_000_000, arrays)] {
+            for i in 0..=arrays {
+                let bytes = if i == 0 { 8 << 20 } else { 1 << 20 };
+                let at = at + i * 20_000;
+                scene.call("cudaMemcpyAsync", at, at + 2_000);
+                scene.copy(Direction::H2D, 1, bytes, at + 3_000, at + 18_000);
+            }
+            let at = at + (arrays + 1) * 20_000;
+            scene.call("cudaLaunchKernel", at, at + 2_000);
+            scene.kernel("k", 1, at + 3_000, at + 1_000_000);
+        }
+        sick("no-cure", &mut scene).says.map(|it| it.why)
+    };
+    let batch = "waiting for the next batch of 8 MiB";
+    assert_eq!(told(1).as_deref(), Some(batch));
+    assert_eq!(told(100), None);
+}
+
+#[test]
 fn a_loader_that_has_workers_is_not_told_to_have_some() {
     // Kernels of 1 ms, with a loader before each that takes 4.
     let advice = |loader: &str| {
         let mut scene = Scene::new();
         for at in (0..10).map(|i| i * 5_000_000) {
             scene.range(RangeKind::CpuOp, loader, 0, at + 1_000_000, at + 4_990_000);
+            // A call of the system that waits in it says nothing more.
+            scene.range(RangeKind::CpuOp, "poll", 0, at + 1_100_000, at + 4_980_000);
             scene.call("cudaLaunchKernel", at, at + 5_000);
             scene.kernel("k", 1, at + 10_000, at + 1_010_000);
         }

@@ -238,6 +238,16 @@ fn functions_of_python_that_were_recorded_one_by_one() {
     assert!(told.contains("there are 5 NVTX ranges a launch"), "{told}");
     assert_eq!(marked(2, RangeKind::Nvtx), None);
     assert_eq!(marked(5, RangeKind::CpuOp), None);
+    // Five a launch, but 50 in 100 ms: they cost some 50 us.
+    let mut sparse = Scene::new();
+    for at in (0..10).map(|it| it * 10_000_000) {
+        sparse.call("cudaLaunchKernel", at, at + 5_000);
+        sparse.kernel("k", 7, at + 10_000, at + 2_000_000);
+        for mark in (0..5).map(|it| at + 2_100_000 + it * 1_000_000) {
+            sparse.range(RangeKind::Nvtx, "XlaCompile", 0, mark, mark + 900_000);
+        }
+    }
+    assert_eq!(said(sparse), None);
     // Few functions; and a GPU that never waits.
     assert_eq!(said(with_functions(3, 20_000)), None);
     assert_eq!(said(with_functions(30, 99_000)), None);

@@ -5,12 +5,13 @@ use rustc_hash::FxHashMap;
 use super::{Bound, MOST, Told, cut_to, most};
 use crate::findings::alloc_loop::is_allocation;
 use crate::findings::asleep;
-use crate::findings::no_cure::UNTRACED;
+use crate::findings::no_cure::{SAMPLES_MIN, SPREAD, UNTRACED};
 use crate::verdict::split::CpuWork;
 use activity::Ns;
 use activity::text::counted;
 use activity::units::{duration, percent, share};
 use causes::Cause;
+use causes::first_use::is_system_wait;
 use figures::steps::without_numbers;
 use trace::describe::host_name;
 
@@ -83,7 +84,7 @@ impl Told<'_> {
             Some((CpuWork::Pages, time)) => (time, [waiting, Cause::Pages.label().to_owned()]),
             Some((CpuWork::Name(name), time)) => {
                 let full = self.trace.names().full(name);
-                let is_wait = asleep::is_wait(full) || asleep::is_sleep(full);
+                let is_wait = is_system_wait(full) || asleep::is_sleep(full);
                 let waiting = if is_wait {
                     "waiting in".to_owned()
                 } else {
@@ -97,6 +98,9 @@ impl Told<'_> {
             }
             most => match (self.line, most) {
                 (Some(line), _) => (all, [waiting, line.culprit()]),
+                (None, Some((_, time))) if self.is_sampled() => {
+                    (time, [waiting, SPREAD.to_owned()])
+                }
                 (None, Some((_, time))) => (time, [waiting, UNTRACED.to_owned()]),
                 (None, None) if share(self.memory(), all) >= MOST => {
                     (self.memory(), [waiting, "cudaMalloc and cudaFree".into()])
@@ -107,6 +111,12 @@ impl Told<'_> {
                 },
             },
         }
+    }
+
+    /// Whether samples saw what no record names, and no function for most of it.
+    fn is_sampled(&self) -> bool {
+        let seen = self.split.seen.get(&self.bound);
+        seen.is_some_and(|it| it.all >= SAMPLES_MIN)
     }
 
     /// What names that differ in their numbers alone ("load_layer_7") take together, of those that take most. Numbers behind a
