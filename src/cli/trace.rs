@@ -56,7 +56,7 @@ fn headless(program: &mut TracedProgram<'_>) -> Result<u8, Ending> {
     let (mut trace, outcome) = collect(feed, program.info(), Some(memory));
     // Nothing is left to be passed on, and no folder of ours stays.
     program.recordings = Recordings::default();
-    crate::tui::end_at_once();
+    tui::end_at_once();
     jobs::align_clocks(&mut trace);
     let mut code = exit::FINE;
     if program.args.headless {

@@ -429,16 +429,16 @@ fn findings(page: &mut Page, report: &Report) {
     }
 }
 
-/// "steps 17 to 74 of 79 (111 ms)", where findings are of a part: rules look at one stretch, where odd steps lie between.
+/// "the 74 steady steps, counted in 57 of them: 17 to 73 (570 µs)", where findings are of a part. Rules look at one stretch, where odd steps lie between.
 pub fn steps_looked_at(findings: &[Finding]) -> Option<String> {
     let mut of = findings.iter().filter(|it| it.rule != Rule::OddSteps);
     let of = of.find_map(|it| it.step)?;
     let (steps, all) = (count(of.count as u64), duration(of.all));
     Some(match of.count < of.of {
         true => {
-            let [first, last, found] = [of.first + 1, of.first + of.count, of.found];
-            let [first, last, found] = [first, last, found].map(|it| count(it as u64));
-            format!("steps {first} to {last} of {found} ({all})")
+            let numbers = [of.of, of.first + 1, of.first + of.count];
+            let [of, first, last] = numbers.map(|it| count(it as u64));
+            format!("the {of} steady steps, counted in {steps} of them: {first} to {last} ({all})")
         }
         false => format!("the {steps} steady steps ({all})"),
     })

@@ -185,9 +185,10 @@ fn a_report_that_takes_long_ends_by_a_signal() {
         .expect("it runs");
     let mut status = None;
     wait_for("it goes on", || {
+        // It has begun, and the program has ended, before the first.
+        std::thread::sleep(Duration::from_secs(2));
         let pid = rustix::process::Pid::from_child(&cuptop);
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-        std::thread::sleep(Duration::from_millis(300));
         status = cuptop.try_wait().expect("ours");
         status.is_some()
     });

@@ -794,11 +794,12 @@ def loops_that_follow_each_other(made):
 
 @made
 def copies_behind_the_work(made):
-    """A kernel, then fourteen copies of 100 ns with a short kernel each, which take a hundredth of it together."""
-    made.op("all", 200 * US, 64)
+    """Between two kernels fourteen copies of 10 us with a short kernel each, which take a thousandth of those together."""
+    made.op("all", 100 * US, 64)
     for _ in range(14):
-        made.bring(100)
+        made.bring(10 * US)
         made.op("check", 10)
+    made.op("all", 100 * US, 64)
 
 
 @made
@@ -830,7 +831,7 @@ def nine_steps_of_half_the_work(made):
 @made
 def layers_behind_a_prompt(made):
     """Twelve layers of a token, behind a prompt that takes most of the time of kernels."""
-    made.op("prompt", 100 * US)
+    made.op("prompt", 50 * US)
     for _ in range(12):
         made.step(2)
 

@@ -149,7 +149,7 @@ fn devices_and_processes_by_the_thousand() {
         ("user_annotation", process),
     ] {
         assert_linear(&["report"], |n, at| {
-            let (n, mut out) = (1_000 * n, String::new());
+            let (n, mut out) = (500 * n, String::new());
             for i in 0..4 * n {
                 let args = format!(
                     r#""{}":{},"{}":{i},"correlation":{i}"#,

@@ -119,6 +119,35 @@ fn every_scenario_opens_on_its_mistake_at_the_place_it_wants_seen() {
     }
 }
 
+/// By the scenario its copy is launched at once and waits for the event behind the first GPU's copy, in whichever repeat.
+#[test]
+fn what_the_second_gpu_waits_for_is_told() {
+    let mut app = named("two_gpus");
+    lines(&mut app, (120, 40));
+    app.act(Action::LongestGap);
+    let told = lines(&mut app, (120, 40)).join("\n");
+    assert!(
+        told.contains("GPU 1 begins at 1.21 ms: waiting for another stream's event"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_cure_says_whose_it_is_where_something_is_selected() {
+    for is_selected in [false, true] {
+        let mut app = named("sync_points");
+        lines(&mut app, (120, 40));
+        if is_selected {
+            app.act(Action::LongestGap);
+        }
+        app.act(Action::Predict);
+        let told = lines(&mut app, (120, 40)).join("\n");
+        assert!(told.contains("predicted with no-sync"), "{told}");
+        let is_told = told.contains("finding 1: predicted with");
+        assert_eq!(is_told, is_selected, "{told}");
+    }
+}
+
 /// One app for each view with something in it, and the key of the view.
 fn views() -> Vec<(App, usize)> {
     let mut all = Vec::new();
@@ -349,8 +378,8 @@ fn what_is_said_of_a_gap_stands_whole_on_a_small_screen_or_says_that_it_does_not
             }
         }
     }
-    // Most of them do, though each says which window its share is of.
-    assert!(all > 16 && 3 * whole > 2 * all, "{whole} of {all}");
+    // Most of them do. Of others the end is cut: its share, which comes last, or what is small of the cause.
+    assert!(all > 16 && 2 * whole > all, "{whole} of {all}");
 }
 
 #[test]

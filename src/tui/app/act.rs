@@ -10,6 +10,7 @@ use crate::tui::state::row::RowKind;
 use crate::tui::state::selection::{Item, Selection};
 use crate::tui::view::{FINDINGS, LINES, OPERATIONS, Place, Request, SWEEP};
 use activity::Span;
+use causes::evidence::Evidence;
 
 /// Lines of jobs that are scrolled over at most.
 const JOB_LINES: usize = 200;
@@ -210,7 +211,7 @@ impl App {
     }
 
     /// Opens what is predicted of the finding under the cursor. On the timeline it closes that, or opens it for the first
-    /// finding that has a prediction or a bound.
+    /// finding that has a prediction or a bound. One that what is selected shows goes before.
     fn predict(&mut self) {
         let state = &mut self.state;
         if self.views.is_home() {
@@ -218,7 +219,15 @@ impl App {
                 return;
             }
             let in_step = state.step_in_view().is_some();
-            state.predict(|found| found.iter().find(|it| is_shown(it, in_step)));
+            let selected = state.focus.selection.item.span();
+            state.predict(|found| {
+                let mut shown = (0..found.len()).filter(|at| is_shown(&found[*at], in_step));
+                let has = |of: &Evidence| Some(of.span) == selected;
+                let mut its = shown
+                    .clone()
+                    .filter(|at| found[*at].evidence.iter().any(has));
+                its.next().or_else(|| shown.next())
+            });
             return;
         }
         let before = state.focus.prediction.version().0;

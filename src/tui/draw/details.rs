@@ -101,10 +101,8 @@ impl Details {
                 if let Some(rate) = units::gb_per_s(c.bytes, activity.span.len()) {
                     self.say(format!("{} GB/s", units::rate(rate)));
                 }
-                let (from, to) = (c.from.label(), c.to.label());
-                self.say(format!("{from} → {to}"));
-                let word = if c.is_async { "async" } else { "synchronous" };
-                self.say(word);
+                self.say(format!("{} → {}", c.from.label(), c.to.label()));
+                self.say(if c.is_async { "async" } else { "synchronous" });
             }
             What::Memset(m) => self.say(units::bytes(m.bytes)),
             What::Call(c) if c.code != 0 => self.say(format!("returned error {}", c.code)),
@@ -237,13 +235,13 @@ impl Details {
         let length = units::duration(gap.len());
         let why = state.why();
         let of = why.map_or_else(String::new, |why| format!(": {}", why.label()));
-        let part = kind.device().and_then(|it| state.part_of_idle(it, gap));
-        let part = part.map_or_else(String::new, |it| format!(" ({it})"));
-        self.name = Some((format!("{word} {length}{part}{of}"), Role::Warning));
+        self.name = Some((format!("{word} {length}{of}"), Role::Warning));
         if kind.device().is_some() || matches!(kind, RowKind::Stream(_)) {
             let why = why.map_or("computing why …", |why| &why.sentence);
             self.say(printable(why));
         }
+        let part = kind.device().and_then(|it| state.part_of_idle(it, gap));
+        self.facts.extend(part);
     }
 }
 
@@ -269,11 +267,9 @@ impl Details {
             return;
         }
         self.name = Some((format!("{gpu} {word} {at}"), Role::Text));
-        let why = match state.rows.gpus().nth(1) {
-            None => "not counted as idle",
-            Some(_) => "only other GPUs have work: not counted as idle",
-        };
-        self.facts = vec![why.to_owned()];
+        let other = state.rows.gpus().nth(1);
+        let other = other.map_or("", |_| "only other GPUs have work: ");
+        self.facts = vec![format!("{other}not counted as idle")];
     }
 }
 

@@ -13,7 +13,7 @@ use crate::tui::state::prompt::{Asks, Prompt};
 use crate::tui::state::search::Needle;
 use crate::tui::theme::{Role, Theme};
 use crate::tui::view::{VIEWS, Views};
-use activity::units;
+use activity::{text::counted, units};
 use causes::Bound;
 
 /// The footer, ready to be drawn.
@@ -151,10 +151,8 @@ fn search_words(state: &State) -> String {
         (None, 0) => {}
         (None, all) => parts.push(count(all)),
     }
-    match tally.lanes {
-        0 => {}
-        1 => parts.push("1 lane".to_owned()),
-        n => parts.push(format!("{} lanes", count(n))),
+    if tally.lanes > 0 {
+        parts.push(counted(tally.lanes as u64, "lane", "lanes"));
     }
     if parts.is_empty() {
         parts.push("none".to_owned());

@@ -87,8 +87,8 @@ impl State {
         viewport.show(if is_small { around } else { view });
     }
 
-    /// Which part of a device's idle time a selected gap is, of what was in view when the longest one was asked for: "one of 4,095
-    /// alike, 38 % of idle", and of how much that is where less is in view now.
+    /// Which part of a device's idle time a selected gap is, of what was in view when the longest one was asked for: "4,095 alike
+    /// are 38 % of idle time", and of how much that is where less is in view now.
     pub fn part_of_idle(&self, device: usize, gap: Span) -> Option<String> {
         let asked = self.focus.longest?;
         let usage = &self.model.run.trace.devices()[device].usage;
@@ -102,23 +102,23 @@ impl State {
         };
         let little = units::share(idle, used.len());
         let words = || match asked.alike {
-            _ if little < LITTLE => format!("idle: {}", units::percent(little)),
+            _ if little < LITTLE => format!("{} idle", units::percent(little)),
             Some([_, number, sum]) if number >= ALIKE_MIN => {
                 let (number, sum) = (units::count(number as u64), part(sum as Ns));
-                format!("one of {number} alike, {sum} of idle")
+                format!("{number} alike are {sum} of idle time")
             }
             Some([all, ..]) if units::share(gap.len(), idle) < LITTLE => {
                 let (all, of) = (units::count(all as u64), part(gap.len()));
-                format!("one of {all}, {of} of idle")
+                format!("this gap: {of} of idle time, one of {all} gaps")
             }
             // In a step the same may come again in the next one.
             _ if units::share(gap.len(), idle) >= ONCE
                 && used == self.used(device)
                 && self.steps().is_none() =>
             {
-                format!("{} of idle, once", part(gap.len()))
+                format!("this gap: {} of idle time, once", part(gap.len()))
             }
-            _ => format!("{} of idle", part(gap.len())),
+            _ => format!("this gap: {} of idle time", part(gap.len())),
         };
         is_told.then(|| words() + &of)
     }

@@ -224,10 +224,11 @@ impl State {
     }
 
     /// Opens the prediction of one of the findings about what is on screen, or says why there is none.
-    pub fn predict(&mut self, which: impl FnOnce(&[Finding]) -> Option<&Finding>) {
+    pub fn predict(&mut self, which: impl FnOnce(&[Finding]) -> Option<usize>) {
         let (run, scope) = (&self.model.run, self.scope());
         let answer = self.model.answers.get(run, scope);
-        let finding = answer.and_then(|answer| which(&answer.findings));
+        let at = answer.and_then(|answer| which(&answer.findings));
+        let finding = answer.zip(at).and_then(|(it, at)| it.findings.get(at));
         let step = self.step_in_view().zip(self.steps());
         let step = step.map(|(at, steps)| steps.all[at].span);
         let within = step.unwrap_or_else(|| self.figures_span());
@@ -237,6 +238,9 @@ impl State {
         });
         if let Some(Err(reason)) = opened {
             self.say(reason);
+        } else if let Some((at, _)) = at.zip(self.focus.selection.item.span()) {
+            // What is predicted is seldom of this one gap.
+            self.focus.prediction.number(at + 1);
         }
     }
 

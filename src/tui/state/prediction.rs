@@ -107,6 +107,12 @@ impl Prediction {
         Ok(())
     }
 
+    /// Says which finding it is of.
+    pub fn number(&mut self, finding: usize) {
+        let wanted = self.wanted.iter_mut();
+        wanted.for_each(|it| it.words.insert_str(0, &format!("finding {finding}: ")));
+    }
+
     /// Takes it away. Returns whether there was one.
     pub fn close(&mut self) -> bool {
         self.wanted.take().is_some()

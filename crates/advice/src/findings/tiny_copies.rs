@@ -40,7 +40,7 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
             match tiny.calling {
                 0 => String::new(),
                 // What waits between them take goes as well.
-                calling if tiny.saving - tiny.copying > calling + (tiny.copying + calling) / 10 =>
+                calling if tiny.saving as f64 > 1.1 * (tiny.copying as f64 + calling as f64) =>
                     format!(
                         ", their calls {}, with what lies between {}",
                         duration(calling),
@@ -97,7 +97,7 @@ impl Tiny {
             tiny.saving += (span.end - from).min(cost.max(span.len()));
             tiny.moved += copy.bytes;
             tiny.copying += span.len();
-            tiny.calling += called;
+            tiny.calling = tiny.calling.saturating_add(called);
             tiny.uploads
                 .extend((copy.direction == Direction::H2D).then_some(call));
             last = Some((lane, row, span.end, call));

@@ -298,16 +298,24 @@ pub fn promise(verdicts: &mut [Verdict], findings: &[Finding]) {
     }
 }
 
+/// Whether a rule finds what takes other time than a headline of this class is of. What the CPU does takes as long, however
+/// fast kernels and copies are.
+pub fn is_beside(bound: Bound, rule: Rule) -> bool {
+    let moves = [Rule::Offloading, Rule::PageMigration, Rule::RoundTrips];
+    match bound {
+        Bound::Host => (rule.speeds_kernels() || rule.saves_copies()) && !moves.contains(&rule),
+        Bound::Launch | Bound::Sync => rule.speeds_kernels(),
+        _ => false,
+    }
+}
+
 /// The finding that a headline of what bounds the whole ends with: the first one, or one that cures just that and
 /// brings more.
 fn of_class(bound: Bound, findings: &[Finding]) -> Option<&Finding> {
     let first = findings.first()?;
     if bound == Bound::Host {
-        // What the CPU does takes as long, however fast kernels and copies are.
-        let is_other = |rule: Rule| rule.speeds_kernels() || rule.saves_copies();
-        let moves = [Rule::Offloading, Rule::PageMigration, Rule::RoundTrips];
         let mut own = findings.iter();
-        return own.find(|it| it.bound_ns > 0 && (!is_other(it.rule) || moves.contains(&it.rule)));
+        return own.find(|it| it.bound_ns > 0 && !is_beside(bound, it.rule));
     }
     let is_of = |it: &&Finding| match bound {
         Bound::Compute | Bound::Memory => it.rule.speeds_kernels(),

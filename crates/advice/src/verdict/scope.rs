@@ -52,7 +52,7 @@ pub(super) fn start_up(trace: &Trace, steps: &Steps) -> String {
         }
     }
     let of = match steps.steady.start {
-        many @ START_UP_TOLD.. => format!(" with {many} steps"),
+        many @ START_UP_TOLD.. => format!(", up to step {many}"),
         _ => String::new(),
     };
     let text = format!("start-up {}{of}", duration(steps.start_up.len()));
@@ -96,7 +96,7 @@ pub(super) fn outside(trace: &Trace) -> Vec<String> {
     let behind = Span::new(ops.end, all.end);
     let ends = [
         (before, "before the first operation"),
-        (behind, "behind the last"),
+        (behind, "behind the last operation"),
     ];
     let outside = |span: Span| {
         let calls = trace.threads().flat_map(|(_, lane, _)| {

@@ -10,7 +10,7 @@ use activity::units::share;
 use activity::{Direction, NameId, Ns, ShapeId, Span, What};
 use causes::graph::{CallId, OpId};
 use causes::stacks::StackCounts;
-use causes::{Cause, Causes, Culprit, Gap, Group, Piece, Shares, first_use};
+use causes::{Cause, Causes, Certainty, Culprit, Gap, Group, Piece, Shares, first_use};
 use figures::DeviceFigures;
 use figures::collectives::Collectives;
 use figures::steps::Steps;
@@ -51,6 +51,8 @@ pub(super) struct Split {
     pub sync_by: FxHashMap<NameId, Ns>,
     /// What the launching threads were seen doing in idle time, by class.
     pub seen: FxHashMap<Bound, StackCounts>,
+    /// Idle time in `Host` of which the cause is likely, and no fact.
+    pub likely: Ns,
     /// Waits of `Sync`.
     pub syncs: u64,
     /// Kernels, and copies to and from memory of the host.
@@ -190,6 +192,7 @@ impl Split {
             (&mut self.both, other.both),
             (&mut self.graphs, other.graphs),
             (&mut self.turns, other.turns),
+            (&mut self.likely, other.likely),
         ] {
             *into += from;
         }
@@ -433,6 +436,7 @@ impl Split {
             },
         };
         if bound == Bound::Host {
+            self.likely += time * Ns::from(piece.certainty == Certainty::Likely);
             // What is named may begin later or end sooner.
             let inside = match piece.culprit {
                 Culprit::Row(lane, row) => {

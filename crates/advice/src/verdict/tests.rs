@@ -1429,7 +1429,7 @@ fn launched_kernels_wait_for_another_program() {
     // 49 gaps of 1.9 ms in 98.1 ms, whoever launched what ends them.
     for unlaunched in [None, Some(100_000)] {
         let shared = of(Owner::Other, 0.9, unlaunched);
-        shared.must_begin("shared GPU: for 95 % of 98.1 ms launched kernels wait");
+        shared.must_begin("shared GPU: for 95 % of 98.1 ms kernels likely wait");
     }
     // 24 such gaps; the 25 of 1.5 ms are no turns.
     let half = of(Owner::Other, 0.9, Some(500_000));

@@ -99,8 +99,11 @@ impl Told<'_> {
                 self.idle("cold start", self.part, &self.first_calls())
             }
             Bound::Host => {
-                let (time, why) = self.cpu_work();
-                self.idle("CPU-bound", share(time, self.split.whole()), &why)
+                let (time, [mut doing, name]) = self.cpu_work();
+                if 2 * self.split.likely > self.split.time_of(Bound::Host) {
+                    doing.insert_str(0, "likely ");
+                }
+                self.idle("CPU-bound", share(time, self.split.whole()), &[doing, name])
             }
             Bound::Launch => self.idle("launch-bound", self.part, &self.launches()),
             Bound::Sync => self.idle("sync-bound", self.part, &self.syncs()),
@@ -264,7 +267,7 @@ impl Told<'_> {
         if split.is_shared() {
             let part = percent(share(split.turns, split.whole()));
             return format!(
-                "shared GPU{several}: for {part} of {of} launched kernels wait while another process has it"
+                "shared GPU{several}: for {part} of {of} kernels likely wait while another process has it"
             );
         }
         let all = split.kernels.values().sum::<Ns>() + split.graphs;

@@ -113,7 +113,8 @@ impl Events {
     }
 
     /// The stream on which an event was last recorded before `before`, and when. The outer `None` means
-    /// that no such record is known, the inner that nothing ever ran on the stream.
+    /// that no such record is known, the inner that nothing ever ran on the stream. A stream of one GPU may wait for an
+    /// event of another's context. That is taken where one context alone has an event of this number.
     pub(super) fn recorded(
         &self,
         process: usize,
@@ -123,11 +124,10 @@ impl Events {
     ) -> Option<(Option<LaneId>, Ns)> {
         let list = self.records.get(&(process, event))?;
         let to = list.partition_point(|r| r.issued < before);
-        list[..to]
-            .iter()
-            .rev()
-            .take(16)
-            .find(|r| is_same(r.context, context))
+        let mut near = list[..to].iter().rev().take(16);
+        let last = near.clone().next()?;
+        let is_one = near.clone().all(|r| is_same(r.context, last.context));
+        near.find(|r| is_one || is_same(r.context, context))
             .map(|r| (r.stream, r.issued))
     }
 }

@@ -6,7 +6,7 @@ use super::counters::Counters;
 use crate::tui::state::nest;
 use crate::tui::state::row::{Row, RowKind};
 use activity::{Direction, RangeKind, Span, What};
-use trace::{LaneId, LaneKey, LaneKind, Measure, Trace, describe};
+use trace::{LaneId, LaneKey, LaneKind, Measure, SourceKind, Trace, describe};
 
 /// The rows with something to show in `scope`. `is_whole` says that it is the whole run, where the
 /// passes of a scenario are worth a row too.
@@ -211,6 +211,8 @@ fn range_label(trace: &Trace, id: LaneId, process: usize, kind: RangeKind, threa
                 false => "nvtx",
             }
         }
+        // Nsight Systems samples native functions.
+        RangeKind::Python if trace.source.kind == SourceKind::Nsys => "CPU samples",
         RangeKind::Python | RangeKind::Function => "python",
     };
     let is_like = |key: LaneKey| matches!(key.kind, LaneKind::Range { kind: k, thread: t } if k == kind && t != thread);
@@ -221,6 +223,7 @@ fn range_label(trace: &Trace, id: LaneId, process: usize, kind: RangeKind, threa
     // "ops 2919752": the gutter has room for eleven letters.
     let what = match what {
         "CPU ops" => "ops",
+        "CPU samples" => "cpu",
         "python" => "py",
         what => what,
     };

@@ -12,6 +12,7 @@ use crate::tui::view::findings::mark;
 use activity::text::printable;
 use activity::{Ns, units};
 use advice::findings::Finding;
+use advice::verdict::is_beside;
 use figures::VariantFigures;
 use figures::variants::measure::speedup;
 use scenario::figures::Kind;
@@ -88,7 +89,13 @@ impl SummaryPanel {
         if left >= 2 && !findings.is_empty() {
             let of = steps_looked_at(findings);
             let of = of.map_or_else(String::new, |of| format!(" in {of}"));
-            lines.push(SummaryLine::Title(format!("what could be better{of}")));
+            let told = found.and_then(|it| it.verdicts.first());
+            let other = match told.is_some_and(|it| is_beside(it.bound_by, findings[0].rule)) {
+                true => " (the first is not the headline's cause)",
+                false => "",
+            };
+            let title = format!("what could be better{other}{of}");
+            lines.push(SummaryLine::Title(title));
             let columns = usize::from(width).saturating_sub(4);
             let words = |f: &Finding| printable(&format!("{}{}", f.headline(), f.worth()));
             let told: Vec<_> = findings
