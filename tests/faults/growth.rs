@@ -141,30 +141,6 @@ fn threads_that_wait_all_the_time() {
 }
 
 #[test]
-fn devices_and_processes_by_the_thousand() {
-    let (device, process) = (["device", "stream"], ["cuptop process", "stream"]);
-    for (cat, keys) in [
-        ("kernel", device),
-        ("kernel", process),
-        ("user_annotation", process),
-    ] {
-        assert_linear(&["report"], |n, at| {
-            let (n, mut out) = (500 * n, String::new());
-            for i in 0..4 * n {
-                let args = format!(
-                    r#""{}":{},"{}":{i},"correlation":{i}"#,
-                    keys[0],
-                    i % n,
-                    keys[1]
-                );
-                event(&mut out, cat, "k", i, 10.0 * i as f64, 5.0, &args);
-            }
-            write_trace(at, &out);
-        });
-    }
-}
-
-#[test]
 fn functions_inside_each_other() {
     assert_linear(&["report", "--json"], |n, at| {
         let (n, mut out) = (6_000 * n, String::new());

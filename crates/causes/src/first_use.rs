@@ -190,7 +190,7 @@ impl<'t> Calls<'t> {
     /// hold one against.
     fn slow_first(&self) -> Vec<CallId> {
         let is_slow = |(call, function, is_launch): &&(CallId, Function, bool)| {
-            let time = self.time(call);
+            let time = making(self.graph, *call);
             match self.medians.get(function) {
                 Some(&median) => is_outlier(time, median),
                 None => {
@@ -319,6 +319,30 @@ impl<'t> Calls<'t> {
     }
 }
 
+/// What a call takes; nothing where what it launched began in its first half: what it does behind that makes nothing ready.
+fn making(graph: &Graph, call: CallId) -> Ns {
+    let (span, op) = (graph.calls.span(call), graph.calls.first_op[call as usize]);
+    let is_ready = op != NONE && 2 * (graph.ops.start[op as usize] - span.start) < span.len();
+    if is_ready { 0 } else { span.len() }
+}
+
+/// How long the thread of a lane waits for the GPU within a stretch.
+fn waits(trace: &Trace, key: LaneKey, within: Span) -> Ns {
+    let LaneKind::Range { thread, .. } = key.kind else {
+        return 0;
+    };
+    let kind = LaneKind::Thread { thread };
+    let calls = trace.lane_id(LaneKey { kind, ..key });
+    let rows = calls.into_iter().flat_map(|id| {
+        let rows = trace.activities(id, trace.lanes()[id].starting(within));
+        rows.filter(|(_, it)| {
+            let name = it.what.name().map(|it| trace.names().full(it));
+            name.is_some_and(|it| CallKind::of(it).is_wait())
+        })
+    });
+    rows.map(|(_, it)| it.span.intersect(within).len()).sum()
+}
+
 /// First operators of a name on their thread that took much longer than those after them, as code is compiled. And those
 /// in which a library times by events what is fastest.
 fn operators(trace: &Trace, graph: &Graph) -> Vec<First> {
@@ -350,7 +374,8 @@ fn operators(trace: &Trace, graph: &Graph) -> Vec<First> {
             let mut times: Vec<Ns> = list.iter().map(time).collect();
             let usual = lower_median(&mut times).unwrap_or(0);
             let span = lane.span(list[0]);
-            if cases::FEW_MIN.is_reached_by(span.len()) && is_outlier(span.len(), usual) {
+            let own = span.len() - waits(trace, lane.key(), span);
+            if cases::FEW_MIN.is_reached_by(own) && is_outlier(own, usual) {
                 found.push((span, (id, list[0])));
             }
         }
@@ -396,7 +421,7 @@ pub fn loading(trace: &Trace, graph: &Graph) -> FxHashSet<CallId> {
     let mut long: FxHashMap<(usize, NameId), Vec<CallId>> = FxHashMap::default();
     for call in 0..calls.len() as CallId {
         let i = call as usize;
-        let is_long = cases::COLD_MIN.is_reached_by(calls.span(call).len());
+        let is_long = cases::COLD_MIN.is_reached_by(making(graph, call));
         if calls.kind[i] == CallKind::Launch && is_long && calls.waited[i] == NONE {
             let process = trace.lanes()[calls.at(call).0].key().process;
             if let Some(name) = kernel(trace, graph, calls.first_op[i]) {

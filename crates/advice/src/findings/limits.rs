@@ -10,7 +10,7 @@ use crate::thresholds;
 use activity::occupancy::Limit;
 use activity::text::{NAME_MAX, counted, cut_middle};
 use activity::units::{duration, percent, share};
-use activity::{NameId, Ns};
+use activity::{DeviceInfo, NameId, Ns};
 use causes::LAUNCH_GAP_MAX;
 use causes::stacks::StackCounts;
 use figures::DeviceFigures;
@@ -261,6 +261,9 @@ fn without_tensor<'a>(
     f: &DeviceFigures,
     all: &[&'a Config],
 ) -> Option<(Vec<&'a Config>, &'static str)> {
+    if lacks_tensor_cores(&scope.trace.devices()[f.index].info) {
+        return None;
+    }
     // The simulator takes tensor cores for idle, whatever a kernel does.
     let is_sampled = configs::is_sampled(scope, f) && !scope.trace.source.simulated;
     let idles = |it: &Config, unseen: f64| {
@@ -300,6 +303,13 @@ fn without_tensor<'a>(
 fn is_split(scope: &Scope, it: &Config) -> bool {
     let name = full(scope, it).to_ascii_lowercase();
     has_any(&name, FP32_ATTENTION) && has_any(&name, "sm80 sm90")
+}
+
+/// Whether a card has no tensor cores though others of its capability, 7.5, have some: those of NVIDIA's chips TU116 and TU117.
+fn lacks_tensor_cores(info: &DeviceInfo) -> bool {
+    let cards = "T400 T500 T550 T600 T1000 T1200 MX450 MX550";
+    let is_one = |card: &str| info.name.split(' ').any(|it| it == card);
+    info.capability == (7, 5) && (info.name.contains("GTX 16") || cards.split(' ').any(is_one))
 }
 
 const SPLITS: &str = "by their names, kernels of attention split fp32 into several products";

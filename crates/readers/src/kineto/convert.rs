@@ -293,13 +293,14 @@ impl Converter {
             self.leave_out(&name, 1);
         }
         let mut threads: Vec<_> = self.threads.drain().collect();
-        threads.sort_unstable();
+        threads.sort_unstable_by_key(|&(thread, process)| (process, thread));
         for process in 0..self.gather.processes().max(1) {
+            let from = threads.partition_point(|it| it.1 < process);
             let mine = || {
-                threads
+                threads[from..]
                     .iter()
-                    .filter(|(_, p)| *p == process)
-                    .map(|(t, _)| *t)
+                    .take_while(|it| it.1 == process)
+                    .map(|it| it.0)
             };
             let pid = mine().map(|(pid, _)| pid).find(|&pid| pid > 0).unwrap_or(0);
             self.gather.define(

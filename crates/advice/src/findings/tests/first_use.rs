@@ -32,6 +32,28 @@ fn the_first_launch_of_a_kernel_is_a_cold_start_and_a_later_one_is_not() {
 }
 
 #[test]
+fn what_waits_or_returns_late_is_no_cold_start() {
+    // A launch of 2 ms, whose kernel begins so long after the call did.
+    let launch = |begins: Ns| {
+        let mut scene = Scene::new();
+        scene.call("cudaLaunchKernel", 0, 2_000_000);
+        scene.kernel("k", 1, begins, 14_000_000);
+        scene.call("cudaDeviceSynchronize", 2_100_000, 14_010_000);
+        scene
+    };
+    sick("cold-start", &mut launch(2_001_000));
+    cured("cold-start", &mut launch(180_000));
+    // The first of six operators takes a second, of which it waits so long for what was launched before.
+    let operator = |waits: Ns| {
+        let mut scene = operators(0, 6);
+        scene.call("cudaStreamSynchronize", 10_000, 10_000 + waits);
+        scene
+    };
+    sick("cold-start", &mut operator(0));
+    cured("cold-start", &mut operator(999_900_000));
+}
+
+#[test]
 fn what_a_profiler_takes_to_start_is_no_cold_start() {
     // Twelve kernels, each launched twice within 5 us, but for the first launch of this many of them.
     let told = |slow: i64, source| {

@@ -336,6 +336,30 @@ fn products_in_fp32_are_known_by_their_names() {
     }
 }
 
+#[test]
+fn some_cards_of_turing_have_no_tensor_cores() {
+    for (name, has) in [
+        ("NVIDIA T1000", false),
+        ("NVIDIA GeForce GTX 1660 Ti", false),
+        ("NVIDIA GeForce RTX 2080 Ti", true),
+        ("Tesla T4", true),
+    ] {
+        let device = DeviceInfo {
+            capability: (7, 5),
+            name: name.to_owned(),
+            ..h200()
+        };
+        let shape = LaunchShape {
+            grid: [2_904, 1, 1],
+            block: [256, 1, 1],
+            ..LaunchShape::default()
+        };
+        let found = shaped("volta_sgemm_128x64_nn", shape, device);
+        let is_told = found.iter().any(|it| it.rule.name() == "idle-tensor-cores");
+        assert_eq!(is_told, has, "{name}");
+    }
+}
+
 /// Ten products of 1 ms in fp32, and ten kernels of attention of 0.2 ms: these use tensor cores in their own way.
 #[test]
 fn attention_in_fp32_is_no_product_without_tensor_cores() {
