@@ -407,7 +407,9 @@ fn beside(
 /// What a program does behind its steps, where that is much of the run: it may have steps of its own.
 fn behind((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> Option<String> {
     let (tail, all) = (steps.tail, steps.start_up.hull(steps.tail));
-    if share(tail.len(), all.len()) < BOUND_MIN {
+    // It may be the last step, whose end nobody saw.
+    let is_step = steps.spans.len() > steps.steady.end && tail.len() < 2 * steps.main().median_ns;
+    if is_step || share(tail.len(), all.len()) < BOUND_MIN {
         return None;
     }
     let is_its = |f: &DeviceFigures| {
@@ -419,7 +421,7 @@ fn behind((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> Option<Strin
     let own = steps::find(trace, Some(tail));
     let rest = find(trace, causes, (Some(tail), &devices), &own, None).swap_remove(0);
     let is_told = !rest.text.starts_with(words::TOO_LITTLE) && !devices.is_empty();
-    is_told.then(|| format!("{} behind the steps, {}", duration(tail.len()), rest.text))
+    is_told.then(|| format!("{} after the steps, {}", duration(tail.len()), rest.text))
 }
 
 /// The verdict on several devices together. That ranks wait for each other is no end: what those did is that were waited for.

@@ -96,7 +96,7 @@ pub(super) fn outside(trace: &Trace) -> Vec<String> {
     let behind = Span::new(ops.end, all.end);
     let ends = [
         (before, "before the first operation"),
-        (behind, "behind the last operation"),
+        (behind, "after the last operation"),
     ];
     let outside = |span: Span| {
         let calls = trace.threads().flat_map(|(_, lane, _)| {

@@ -1239,13 +1239,16 @@ fn a_second_loop_behind_the_steps_is_told_by_its_own_steps() {
     };
     let told = beside(9);
     let is_told = |it: &String| {
-        it.contains(" behind the steps, CPU-bound: GPU idle 80 % of each 6.00 ms step")
+        it.contains(" after the steps, CPU-bound: GPU idle 80 % of each 6.00 ms step")
             && it.ends_with("waiting for MPI_Allreduce")
     };
     assert!(told.iter().any(is_told), "{told:?}");
     // A fifth of the run is no part of it to speak of.
     let little = beside(2);
-    assert!(!little.iter().any(|it| it.contains("behind")), "{little:?}");
+    assert!(
+        !little.iter().any(|it| it.contains("after the steps")),
+        "{little:?}"
+    );
 }
 
 #[test]
