@@ -170,11 +170,11 @@ fn a_program_that_is_entered_computes_the_same_and_keeps_every_register() {
     let maps = || std::fs::read_to_string(format!("/proc/{}/maps", guest.pid())).expect("it runs");
     let (maps_before, begun) = (maps().lines().count(), Instant::now());
     let mut rounds = 2;
-    while begun.elapsed() < Duration::from_millis(300) {
+    // On a busy machine a round takes long.
+    while begun.elapsed() < Duration::from_millis(300) || rounds < 5 {
         rounds += 1;
         assert!(enter(guest.pid()).starts_with(&format!("call {rounds},")));
     }
-    assert!(rounds > 4, "{rounds}");
     assert_eq!(
         (guest.descriptors(), maps().lines().count()),
         (before, maps_before)
