@@ -106,8 +106,8 @@ fn find_pinning(scope: &Scope) -> FxHashSet<CallId> {
     let launched = launched.unwrap_or(graph.calls.len()) as CallId;
     // What is pinned anew behind what was given back is of each data set.
     let frees = |it: &CallId| {
-        trace_name(scope, graph.calls.at(*it))
-            .is_some_and(|it| it.contains("FreeHost") || it.contains("HostUnregister"))
+        let name = graph.function(scope.trace, *it);
+        name.contains("FreeHost") || name.contains("HostUnregister")
     };
     let is_long = |it: &CallId| cases::COLD_MIN.is_reached_by(graph.calls.span(*it).len());
     let all = launched..graph.calls.len() as CallId;

@@ -224,12 +224,11 @@ impl<'a> Scope<'a> {
 
     /// Whether at least half of the calls that take memory of a device take managed memory.
     fn takes_managed(&self) -> bool {
-        let calls = &self.causes.graph().calls;
+        let graph = self.causes.graph();
+        let is_one = |it: &usize| graph.calls.kind[*it] == CallKind::Memory;
         let (mut managed, mut others) = (0, 0);
-        for call in (0..calls.len()).filter(|it| calls.kind[*it] == CallKind::Memory) {
-            let (lane, row) = calls.at(call as CallId);
-            let name = self.trace.what(lane, row).name();
-            let name = name.map_or("", |it| self.trace.names().full(it));
+        for call in (0..graph.calls.len()).filter(is_one) {
+            let name = graph.function(self.trace, call as CallId);
             let is_of_device = name.contains("lloc") && !name.contains("Host");
             managed += usize::from(name.contains("llocManaged"));
             others += usize::from(is_of_device && !name.contains("llocManaged"));

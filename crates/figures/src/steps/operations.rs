@@ -42,11 +42,9 @@ pub(super) fn extent(trace: &Trace, process: usize, window: Option<Span>) -> Opt
 
 /// What operations of a process take of a stretch together.
 pub(super) fn time(trace: &Trace, process: usize, stretch: Span) -> Ns {
-    let until = Span::new(Ns::MIN, stretch.end);
     let of = |lane: &Lane| -> Ns {
-        let rows = lane.starting(until);
-        rows.map(|row| lane.span(row).intersect(stretch).len())
-            .sum()
+        let rows = lane.spans(lane.rows(stretch));
+        rows.map(|(_, it)| it.intersect(stretch).len()).sum()
     };
     trace.streams_in(process).map(|it| of(it.1)).sum()
 }
