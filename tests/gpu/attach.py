@@ -243,13 +243,14 @@ class Program:
 
     @staticmethod
     def of_one(pid):
-        names = [(Path(t) / "comm").read_text() for t in Path(f"/proc/{pid}/task").iterdir()]
+        threads = {t.name: (t / "comm").read_text().strip() for t in Path(f"/proc/{pid}/task").iterdir()}
         found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
         resident = int(found.group(1)) // 1024 if found else 0
-        # CUPTI starts two threads from ours, which inherit its name and stay with two descriptors: nobody may finalize CUPTI.
-        named = sum(n.strip() == "cuptop-attach" for n in names)
-        ours = sum(n.startswith("cuptop") for n in names) - min(named, 2)
-        return {"threads": len(names), "ours": ours, "mib": resident,
+        # CUPTI starts two threads from ours, which inherit its name (its number, not their own) and stay with two descriptors: nobody may
+        # finalize CUPTI.
+        theirs = lambda number, name: name.removeprefix("cuptop-").isdigit() and name != f"cuptop-{number}"
+        ours = sum(name.startswith("cuptop") and not theirs(*it) for it in threads.items() for name in it[1:])
+        return {"threads": len(threads), "ours": ours, "mib": resident,
                 "fds": len(os.listdir(f"/proc/{pid}/fd")), "gpu_mib": gpu_memory(pid)}
 
 

@@ -5,8 +5,11 @@
 pub const ENTRY: &str = "cuptop_attach_1";
 /// The variable in which it keeps the memory of the call for the next one.
 pub const AREA: &str = "cuptop_area";
-/// How the thread is called that serves whoever is attached.
-pub const THREAD: &str = "cuptop-attach";
+/// How the thread is called that serves whoever is attached, by its number. Threads that CUPTI starts from it inherit the name and
+/// stay: only whose name has its own number serves.
+pub fn thread_name(number: u32) -> String {
+    format!("cuptop-{number}")
+}
 /// The longest message.
 pub const LONGEST: usize = 16 * 1024;
 

@@ -4,7 +4,7 @@
 //! program uses CUDA. It collects until it is told to leave or the other end of its socket is gone, and lets CUPTI go. The library
 //! stays.
 
-use std::ffi::{OsString, c_int, c_void};
+use std::ffi::{CString, OsString, c_int, c_void};
 use std::io;
 use std::panic::catch_unwind;
 use std::sync::Once;
@@ -15,7 +15,7 @@ use cupti_sys::{Cupti, driver};
 
 use crate::collector::Collector;
 use crate::fork;
-use crate::hand::{BUSY, CHILD, LONGEST, NO_THREAD, Said, THREAD};
+use crate::hand::{self, BUSY, CHILD, LONGEST, NO_THREAD, Said};
 use crate::inject::{COLLECTOR, at_exit};
 use crate::options::{self, ApiCalls, Caller, Ending, Options};
 use crate::threads;
@@ -60,11 +60,22 @@ fn begin(hand: Hand) -> c_int {
         return BUSY;
     }
     // Nobody joins it: it ends with its work, and the library stays.
-    if threads::start(THREAD, move || hand.serve()).is_ok() {
+    if threads::start("cuptop-attach", move || hand.serve()).is_ok() {
         return 0;
     }
     HAS_HAND.store(false, Ordering::Release);
     NO_THREAD
+}
+
+/// Gives the calling thread the name by which others see that somebody is attached.
+fn name_this_thread() {
+    // By number: a C library before 2.30 has no function for it.
+    // SAFETY: has no preconditions. Thread ids are ints.
+    let number = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
+    if let Ok(name) = CString::new(hand::thread_name(number)) {
+        // SAFETY: reads a text that ends with zero, and at most 16 bytes of it.
+        unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
+    }
 }
 
 /// The two descriptors that came with the call.
@@ -80,6 +91,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 impl Hand {
     fn serve(self) {
+        name_this_thread();
         let _ = catch_unwind(std::panic::AssertUnwindSafe(|| self.until_left()));
         drop(self);
         HAS_HAND.store(false, Ordering::Release);

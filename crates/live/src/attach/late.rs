@@ -15,7 +15,7 @@ use rustix::fs::{Gid, MemfdFlags, Uid, memfd_create};
 use super::environment::{self, Collect};
 use super::refused::{Refused, no_process, permitted};
 use crate::python;
-use crate::rights::{threads, told};
+use crate::rights::{numbers, threads, told};
 
 /// How long a thread at a safe place is waited for, and then the call with the collector's word. Who takes longer is left to end by itself:
 /// the library finds its socket closed and leaves.
@@ -224,8 +224,13 @@ pub(super) fn users_of_cuda(root: u32) -> Vec<u32> {
 
 /// Whether another cuptop is attached: its library is in the process, and the thread that serves it.
 fn is_held(pid: u32) -> bool {
-    let mut names = threads(pid).map(|it| told(format!("{pid}/task/{it}"), "comm"));
-    python::has_mapped(pid, MAPPING.as_bytes()) && names.any(|it| it.trim() == hand::THREAD)
+    let serves = |thread: u32| {
+        let told = |name| told(format!("{pid}/task/{thread}"), name);
+        // Its number as the process itself sees it, which may live in a container.
+        let number = numbers(&told("status"), "NSpid").pop().unwrap_or(thread);
+        told("comm").trim() == hand::thread_name(number)
+    };
+    python::has_mapped(pid, MAPPING.as_bytes()) && threads(pid).any(serves)
 }
 
 /// What came of a step, nothing where another cuptop is just entering the process.
