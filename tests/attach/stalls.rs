@@ -15,15 +15,19 @@ fn odd(report: &serde_json::Value) -> &serde_json::Value {
 
 /// The notices of a trace for a second with these variables, and whether anything was sampled.
 fn told(variables: &[(&str, &str)], options: &[&str]) -> (String, bool) {
+    told_of("exec \"$0\" device 100", variables, options)
+}
+
+/// The same of a shell's command, in which `$0` is the program.
+fn told_of(command: &str, variables: &[(&str, &str)], options: &[&str]) -> (String, bool) {
     let directory = tempfile::tempdir().expect("a directory");
     let made = fakes();
     let output = Command::new(env!("CARGO_BIN_EXE_cuptop"))
         .args(["trace", "--headless", "--stalls", "--save"])
         .arg(directory.path().join("run"))
         .args(options)
-        .arg("--")
+        .args(["--", "sh", "-c", command])
         .arg(made.join("program"))
-        .args(["device", "100"])
         .env("LD_LIBRARY_PATH", made)
         .env("CUPTOP_CUPTI", made.join("libcupti.so.13"))
         .envs(variables.iter().copied())
@@ -170,4 +174,18 @@ fn where_it_ends_early_that_is_said() {
     );
     let (said, _) = told(&[("FAKE_PC_DATA", "999")], &[]);
     assert!(said.contains("end here (CUPTI says 999)"), "{said}");
+}
+
+/// Of two programs on one GPU that were sampled, one crashed.
+#[test]
+fn one_process_of_a_gpu_is_sampled() {
+    let command = "\"$0\" device 150 & \"$0\" device 150; wait";
+    let (said, has_some) = told_of(command, &[], &[]);
+    assert!(has_some, "{said}");
+    for expected in [
+        "stalls of GPU 0 are sampled",
+        "no stalls of GPU 0: another process is sampled there",
+    ] {
+        assert_eq!(said.matches(expected).count(), 1, "{said}");
+    }
 }

@@ -5,6 +5,9 @@
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_void};
+use std::io::ErrorKind;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -38,13 +41,15 @@ const PREFIX: &str = "smsp__pcsamp_warps_issue_stalled_";
 
 /// `cuCtxPushCurrent` and the like, as the driver has them.
 mod cuda {
-    use super::c_void;
+    use super::{c_char, c_void};
     crate::functions! {
         /// What is asked of the driver.
         pub(super) struct Driver
         required {
             /// `cuDeviceGetCount(count)`
             device_count = c"cuDeviceGetCount" (*mut i32);
+            /// `cuDeviceGetPCIBusId(text, bytes, device)`
+            bus = c"cuDeviceGetPCIBusId" (*mut c_char, i32, i32);
             /// `cuDevicePrimaryCtxGetState(device, flags, is active)`
             primary_state = c"cuDevicePrimaryCtxGetState" (i32, *mut u32, *mut i32);
             /// `cuDevicePrimaryCtxRetain(context, device)`
@@ -201,6 +206,8 @@ pub struct StallSampler {
     /// For CUPTI's index of a reason its place above.
     places_of: HashMap<u32, usize>,
     lot: Box<Lot>,
+    /// That no other process samples this GPU.
+    _alone: UnixDatagram,
 }
 
 // SAFETY: the driver and CUPTI take a context from any thread; all else is this structure's own.
@@ -224,6 +231,7 @@ impl StallSampler {
         if !is_active(&driver, device) {
             return Ok(None);
         }
+        let alone = alone(&driver, device)?;
         let library = Library::open(libcupti, Visibility::Local)?;
         // SAFETY: what lies under the name of libcupti is taken for one.
         let functions = unsafe { Functions::resolve(library) };
@@ -236,7 +244,7 @@ impl StallSampler {
             (driver.primary_release)(device);
             (driver.push)(context);
         }
-        let begun = StallSampler::begin(functions, driver, device, context);
+        let begun = StallSampler::begin(functions, driver, device, context, alone);
         // SAFETY: takes away what was pushed.
         unsafe { (driver.pop)(&raw mut context) };
         begun.map(Some)
@@ -247,6 +255,7 @@ impl StallSampler {
         driver: cuda::Driver,
         device: i32,
         context: *mut c_void,
+        alone: UnixDatagram,
     ) -> Result<StallSampler, String> {
         insist("sample", call(functions.enable, context, ()))?;
         let listed = listed(&functions, context);
@@ -266,6 +275,7 @@ impl StallSampler {
                 .map(|it| std::mem::take(&mut it.1))
                 .collect(),
             lot: Box::new(Lot::of(count)),
+            _alone: alone,
         };
         let data: *mut Data = &raw mut sampler.lot.data;
         let mut indices: Vec<u32> = listed.iter().map(|it| it.0).collect();
@@ -356,6 +366,26 @@ impl StallSampler {
     pub fn leave(self) {
         std::mem::forget(self);
     }
+}
+
+/// What only one process has for each GPU, for as long as it lives. On an H200 CUPTI 13.0.1 allowed a program beside its parent, which
+/// was sampled on the same GPU, and the program crashed.
+fn alone(driver: &cuda::Driver, device: i32) -> Result<UnixDatagram, String> {
+    let mut bus: [c_char; 32] = [0; 32];
+    // SAFETY: writes at most so many bytes.
+    let code = unsafe { (driver.bus)(bus.as_mut_ptr(), bus.len() as i32, device) };
+    insist("tell where the GPU is", code)?;
+    let bus = bus.map(|it| it.cast_unsigned());
+    let bus = CStr::from_bytes_until_nul(&bus).unwrap_or_default();
+    let name = [b"cuptop-stalls-", bus.to_bytes()].concat();
+    // A name without a file goes with its process, however that ends.
+    let held = SocketAddr::from_abstract_name(name).and_then(|it| UnixDatagram::bind_addr(&it));
+    held.map_err(|error| match error.kind() {
+        ErrorKind::AddrInUse => {
+            "another process is sampled there, and a GPU samples one".to_owned()
+        }
+        _ => format!("it cannot be told whether another process is sampled there: {error}"),
+    })
 }
 
 /// `numStallReasons`, `stallReasonIndex`, `stallReasons`.
