@@ -23,6 +23,8 @@ const LAST_RESORT: Duration = Duration::from_millis(900);
 const PAUSE: Duration = Duration::from_micros(50);
 /// How far up a stack is looked for return addresses.
 const DEEPEST: u64 = 64 * 1024;
+/// With so many bytes left of a stack it matters whether it has grown meanwhile.
+const ROOM: u64 = 64 * 1024;
 
 /// Code in which a thread may hold a lock that loading a library takes.
 pub(crate) struct Locks(Vec<Range<u64>>);
@@ -282,9 +284,14 @@ impl<'a> Search<'a> {
             return Ok(None);
         }
         let pointer = arch::stack(&registers);
-        // A thread stands still here: what was read before will do, but for threads that are new.
+        // A thread stands still here: what was read before will do, but for threads that are new, and for a stack that may have grown.
         let known = stack(self.maps, pointer);
-        let Some(stack) = known.or_else(|| stack(&maps(self.pid).ok()?, pointer)) else {
+        let is_near = |it: &Range<u64>| pointer.saturating_sub(it.start) < ROOM;
+        let found = match known {
+            Some(known) if !is_near(&known) => Some(known),
+            known => maps(self.pid).map_or(known, |it| stack(&it, pointer)),
+        };
+        let Some(stack) = found else {
             "one was on a stack of its own making".clone_into(&mut self.passed);
             return Ok(None);
         };
