@@ -236,6 +236,43 @@ fn the_frames_that_are_read_are_those_of_the_interpreter() {
     }
 }
 
+/// The engine of autograd works on threads of its own, which have no frames, while the thread that captures waits.
+#[test]
+fn what_autograd_captures_has_the_frames_of_the_thread_that_waits_for_it() {
+    let program = r#"from torch import *
+elsewhere = ctypes.CFUNCTYPE(None, ctypes.c_uint64)(("fake_node_elsewhere", cupti))
+
+def waits(number):
+    elsewhere(GRAPH + number); found = stack(sys._getframe())
+    print("\t".join([str(number), *found]), flush=True)
+
+engine = {"elsewhere": elsewhere, "GRAPH": GRAPH, "stack": stack, "sys": sys}
+text = """
+def _engine_run_backward(number):
+    elsewhere(GRAPH + number); found = stack(sys._getframe())
+    print("\\t".join([str(number), *found]), flush=True)
+"""
+exec(compile(text, "/site-packages/torch/autograd/graph.py", "exec"), engine)
+backward = engine["_engine_run_backward"]
+CAPTURES
+backward(1)
+waits(2)
+run.__globals__["count"] = 2
+run()
+"#;
+    for python in interpreters().iter().filter(|it| *it != "python3.14") {
+        let captures = "node(9, 0, 0, 0)";
+        let ran = run(python, &program.replace("CAPTURES", captures), &[]);
+        assert_eq!(ran.said.len(), 2, "{python}: {:?}", ran.errors);
+        assert_eq!(ran.stack(1), ran.said[&1], "{python}: {:?}", ran.notices);
+        // Nobody says that it waits for this.
+        assert_eq!(ran.stack(2), Vec::<String>::new(), "{python}");
+        // Nobody knows whose capture it is.
+        let ran = run(python, &program.replace("CAPTURES", ""), &[]);
+        assert_eq!(ran.stack(1), Vec::<String>::new(), "{python}");
+    }
+}
+
 #[test]
 fn each_launch_has_the_frames_of_its_own_thread() {
     let program = STACKS

@@ -118,11 +118,20 @@ int cuptiGetGraphNodeId(void *node, uint64_t *id) { *id = (uint64_t)(uintptr_t)n
 struct graph_data { void *graph, *original_graph, *node, *original_node; uint32_t type; void *dependency, *executable; };
 struct resource { void *context, *handle; struct graph_data *descriptor; };
 
-/* What CUPTI tells of a node of a graph: 13 it was made, 20 cloned, 22 updated. */
+/* What CUPTI tells of a graph (9 it was made) and of a node of it: 13 it was made, 20 cloned, 22 updated. */
 void fake_node(uint32_t id, uint64_t node, uint64_t of, uint32_t type) {
-    struct graph_data data = { .node = (void *)(uintptr_t)node, .original_node = (void *)(uintptr_t)of, .type = type };
+    static int graph;
+    struct graph_data data = { .graph = &graph, .node = (void *)(uintptr_t)node, .original_node = (void *)(uintptr_t)of, .type = type };
     struct resource resource = { .descriptor = &data };
     if (id < 32) tell(3, id, &resource);
+}
+
+static void *make_node(void *node) { fake_node(13, *(uint64_t *)node, 0, 0); return NULL; }
+
+/* A node that another thread makes, which the calling one waits for. */
+void fake_node_elsewhere(uint64_t node) {
+    pthread_t thread;
+    if (!pthread_create(&thread, NULL, make_node, &node)) pthread_join(thread, NULL);
 }
 
 struct module_data { uint32_t id; size_t size; const char *cubin; };

@@ -171,9 +171,12 @@ impl Python {
     /// # Errors
     /// When they can never be read here.
     pub(crate) fn walk(&self) -> Result<Vec<Level>, Refused> {
-        let Some(thread) = self.thread() else {
-            return Ok(Vec::new());
-        };
+        self.thread()
+            .map_or(Ok(Vec::new()), |thread| self.walk_of(thread))
+    }
+
+    /// As [`Python::walk`], of a thread that stands still, by its [`Python::thread`].
+    pub(crate) fn walk_of(&self, thread: u64) -> Result<Vec<Level>, Refused> {
         if self.main() != word_at(thread + INTERPRETER) {
             let why = match self.main() {
                 0 => "there are several interpreters",
@@ -236,7 +239,7 @@ impl Python {
     }
 
     /// The state of the calling thread, where the interpreter lives.
-    fn thread(&self) -> Option<u64> {
+    pub(crate) fn thread(&self) -> Option<u64> {
         // SAFETY: reads a word of this thread's storage.
         let thread = unsafe { (self.this_thread)() } as u64;
         (thread != 0 && !self.is_ending()).then_some(thread)

@@ -16,9 +16,9 @@ use crate::buffers::Pool;
 use crate::command::Command;
 use crate::decode::Decoder;
 use crate::gate;
-use crate::nodes::NodeLog;
+use crate::nodes::{self, NodeLog};
 use crate::options::Ending;
-use crate::setup::{Subscription, release};
+use crate::setup::{Callbacks, Subscription, release};
 use crate::switch::Switch;
 use recording::file::{Clocks, Entry, State, Writer};
 
@@ -90,6 +90,11 @@ impl Flusher {
             self.ask_for_devices(&mut asked);
             self.flush(0);
             switch.apply_requests(&self.cupti, || self.hold());
+            if nodes::is_over() {
+                for callbacks in [Callbacks::Nodes, Callbacks::ChangedNodes] {
+                    callbacks.set(&self.cupti, &self.subscription, false);
+                }
+            }
             self.pool.top_up();
             let oldest = self
                 .pool
@@ -308,7 +313,7 @@ impl DecodeThread {
             self.writer.notice(true, &text);
         }
         self.nodes.write(&mut self.writer);
-        crate::nodes::end();
+        nodes::end();
         self.decoder.end(&mut self.writer);
         self.count();
         crate::fork::forget();

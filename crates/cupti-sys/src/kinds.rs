@@ -175,6 +175,8 @@ pub mod domain {
 /// `CUpti_CallbackIdResource`, as far as it is of modules and graphs.
 pub mod resource {
     pub const MODULE_LOADED: u32 = 6;
+    /// Of a capture: when it begins.
+    pub const GRAPH_CREATED: u32 = 9;
     pub const NODE_CREATED: u32 = 13;
     pub const EXEC_STARTS: u32 = 17;
     pub const EXEC_CREATED: u32 = 18;

@@ -18,6 +18,10 @@ fn constants() {
     let pairs: &[(u32, u32)] = &[
         (domain::RESOURCE, Domain::CUPTI_CB_DOMAIN_RESOURCE as u32),
         (
+            resource::GRAPH_CREATED,
+            Notice::CUPTI_CBID_RESOURCE_GRAPH_CREATED as u32,
+        ),
+        (
             resource::NODE_CREATED,
             Notice::CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED as u32,
         ),
