@@ -236,40 +236,51 @@ fn the_frames_that_are_read_are_those_of_the_interpreter() {
     }
 }
 
-/// The engine of autograd works on threads of its own, which have no frames, while the thread that captures waits.
+/// The engine of autograd works on threads of its own, which have no frames, while the thread that captures or launches waits.
 #[test]
-fn what_autograd_captures_has_the_frames_of_the_thread_that_waits_for_it() {
+fn what_autograd_does_has_the_frames_of_the_thread_that_waits_for_it() {
     let program = r#"from torch import *
-elsewhere = ctypes.CFUNCTYPE(None, ctypes.c_uint64)(("fake_node_elsewhere", cupti))
+elsewhere = ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_int, ctypes.c_char_p)(("fake_elsewhere", cupti))
 
-def waits(number):
-    elsewhere(GRAPH + number); found = stack(sys._getframe())
+def waits(number, it, is_launch):
+    elsewhere(it, is_launch, b"pt_autograd_0"); found = stack(sys._getframe())
     print("\t".join([str(number), *found]), flush=True)
 
-engine = {"elsewhere": elsewhere, "GRAPH": GRAPH, "stack": stack, "sys": sys}
 text = """
-def _engine_run_backward(number):
-    elsewhere(GRAPH + number); found = stack(sys._getframe())
+def _engine_run_backward(number, it, is_launch, name=b"pt_autograd_0"):
+    elsewhere(it, is_launch, name); found = stack(sys._getframe())
     print("\\t".join([str(number), *found]), flush=True)
 """
+engine = {"elsewhere": elsewhere, "stack": stack, "sys": sys}
 exec(compile(text, "/site-packages/torch/autograd/graph.py", "exec"), engine)
 backward = engine["_engine_run_backward"]
-CAPTURES
-backward(1)
-waits(2)
+BEGINS
+backward(1, GRAPH + 1, 0)
+waits(2, GRAPH + 2, 0)
 run.__globals__["count"] = 2
 run()
+backward(11, 11, 1)
+waits(12, 12, 1)
+backward(13, 13, 1, b"loader")
 "#;
+    let begins = "node(9, 0, 0, 0)\nfake_launch(10, 100)";
     for python in interpreters().iter().filter(|it| *it != "python3.14") {
-        let captures = "node(9, 0, 0, 0)";
-        let ran = run(python, &program.replace("CAPTURES", captures), &[]);
-        assert_eq!(ran.said.len(), 2, "{python}: {:?}", ran.errors);
-        assert_eq!(ran.stack(1), ran.said[&1], "{python}: {:?}", ran.notices);
-        // Nobody says that it waits for this.
-        assert_eq!(ran.stack(2), Vec::<String>::new(), "{python}");
-        // Nobody knows whose capture it is.
-        let ran = run(python, &program.replace("CAPTURES", ""), &[]);
-        assert_eq!(ran.stack(1), Vec::<String>::new(), "{python}");
+        let on = ["CUPTOP_LINES=on"];
+        let ran = run(python, &program.replace("BEGINS", begins), &on);
+        assert_eq!(ran.said.len(), 5, "{python}: {:?}", ran.errors);
+        for number in [1, 11] {
+            let said = &ran.said[&number];
+            assert_eq!(&ran.stack(number), said, "{python}: {:?}", ran.notices);
+        }
+        // Nobody says that it waits for these, or it waits for others.
+        for number in [2, 12, 13] {
+            assert_eq!(ran.stack(number), Vec::<String>::new(), "{number}");
+        }
+        // Nobody knows whose these are.
+        let ran = run(python, &program.replace("BEGINS", ""), &on);
+        for number in [1, 11] {
+            assert_eq!(ran.stack(number), Vec::<String>::new(), "{number}");
+        }
     }
 }
 

@@ -9,6 +9,7 @@
  * FAKE_WITHHOLD    something is unfinished in every buffer: only a forced flush hands it out
  */
 #include <pthread.h>
+#include <sys/prctl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,12 +127,18 @@ void fake_node(uint32_t id, uint64_t node, uint64_t of, uint32_t type) {
     if (id < 32) tell(3, id, &resource);
 }
 
+void fake_launch(uint32_t correlation, uint64_t ns);
 static void *make_node(void *node) { fake_node(13, *(uint64_t *)node, 0, 0); return NULL; }
+static void *make_launch(void *number) { fake_launch(*(uint64_t *)number, 100); return NULL; }
 
-/* A node that another thread makes, which the calling one waits for. */
-void fake_node_elsewhere(uint64_t node) {
+/* A node, or a launch, of a thread of that name, which the calling one waits for. */
+void fake_elsewhere(uint64_t number, int is_launch, const char *name) {
     pthread_t thread;
-    if (!pthread_create(&thread, NULL, make_node, &node)) pthread_join(thread, NULL);
+    char own[16];
+    prctl(PR_GET_NAME, own);
+    prctl(PR_SET_NAME, name);
+    if (!pthread_create(&thread, NULL, is_launch ? make_launch : make_node, &number)) pthread_join(thread, NULL);
+    prctl(PR_SET_NAME, own);
 }
 
 struct module_data { uint32_t id; size_t size; const char *cubin; };

@@ -7,7 +7,7 @@ that has imported torch before, so that 15 pairs take a minute.
 
 Lines: five small programs. Under cuptop each line that launches stands in an NVTX range with its number, which is the truth by line;
 under torch.profiler with `with_stack=True` the same kernels in the same order have the innermost function of this file, which is the
-truth by function. Autograd's threads have no frames: of their launches is counted that none has a line of its own.
+truth by function. Autograd's threads have no frames: their launches must have the line that waits for them (`backward`).
 
 Needs a GPU, g++ and torch. The table comes last; the exit status is the number of checks that failed. At most 200 s."""
 import json
@@ -316,7 +316,7 @@ def judge(db, name, profile):
     for kind, kernel, thread, pid, line, stack, truth in launched:
         function = next((f for f, file in frames.get(stack, []) if FILE in file), None)
         if kind == "kernel":
-            by_thread.setdefault(thread, []).append((kernel, function.rsplit(".", 1)[-1] if function else None if stack else "no frames"))
+            by_thread.setdefault(thread, []).append((kernel, function.rsplit(".", 1)[-1] if function else None if stack else "no frames", line))
         if truth:
             has += 1
             own += line is not None
@@ -329,24 +329,26 @@ def judge(db, name, profile):
         return f"OFF  {name}: no profile: {error}"
     mine = sorted(by_thread.values(), key=lambda it: -len(it))
     other = sorted(theirs.values(), key=lambda it: -len(it))
-    alike = checked = bare = 0
+    alike = checked = bare = waited = 0
+    source = open(ME).read().splitlines()
     # Threads that come and go share a number there: those are compared that launched the same kernels.
-    names = lambda it: [name for name, _ in it]
+    names = lambda it: [one[0] for one in it]
     for a, b in [(a, b) for a in mine for b in other if names(a) == names(b)]:
-        for (_, function), (_, expected) in zip(a, b):
+        for (_, function, line), (_, expected) in zip(a, b):
             if expected is None or expected == "no frames":
-                bare += function == "no frames"
+                bare += expected == "no frames"
+                waited += expected == "no frames" and line is not None and ".backward()" in source[line - 1]
                 continue
             checked += 1
             alike += function == expected
             if function != expected and len(wrong) < 20:
                 wrong.append(f"{function} is {expected}")
     counts = [len(it) for it in mine], [len(it) for it in other]
-    is_good = has and right >= 0.95 * has and checked and alike >= 0.95 * checked
+    is_good = has and right >= 0.95 * has and checked and alike >= 0.95 * checked and waited >= 0.95 * bare
     for it in sorted(set(wrong))[:6]:
         print(f"   {name}: {it}", flush=True)
     return (f"{'ok  ' if is_good else 'OFF '} {name:8} by line {right} of {has} ({own} have one), by torch.profiler's function {alike} of {checked},"
-            f" without frames {bare}, kernels by thread {counts[0]} and {counts[1]}")
+            f" without frames {bare}, {waited} of them by the line that waits, kernels by thread {counts[0]} and {counts[1]}")
 
 
 def main():

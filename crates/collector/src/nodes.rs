@@ -13,27 +13,26 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use activity::{Frame, SampleDef, StackId};
+use activity::Frame;
 use cupti_sys::Api;
 use cupti_sys::api::SUCCESS;
 use cupti_sys::kinds::resource;
 
+mod log;
+
+pub(crate) use log::NodeLog;
+
 use crate::compiled::Comments;
 use crate::fork;
 use crate::python::{Level, Python, Refused};
-use recording::file::{Entry, StackLog, Writer};
 
 /// What waits for the decode thread at most, some 5 MiB.
 const MOST_WAITING: usize = 1 << 17;
 /// Different frames, some 300 bytes each, and levels of all different chains, whose stacks take some 24 where they are written.
 const MOST_FRAMES: usize = 1 << 15;
 const MOST_LEVELS: usize = 1 << 19;
-/// Nodes that are remembered in each of two generations, some 26 bytes each: those of a program's newest graphs.
-const GENERATION: usize = 1 << 18;
 /// Graphs whose capturing thread is remembered.
 const MOST_CAPTURES: usize = 1024;
-/// Names that one entry has room for.
-const ENTRY: usize = 4096;
 /// Naming takes at most this part of the time, beside what it takes at the start. Lines of launches, for which somebody has to ask,
 /// take at most three times that of a thread's. What CUPTI's callback takes is not seen here, and as much again: on an H200, 200 nodes
 /// with their clones took 0.35 ms longer.
@@ -89,6 +88,8 @@ thread_local! {
     static CLONES: Cell<bool> = const { Cell::new(false) };
     /// In which turn this thread's launches get lines, since when, and what that took.
     static SPENT: Cell<Option<(u32, Instant, Duration)>> = const { Cell::new(None) };
+    /// Whether this is one of autograd's threads, once somebody asked.
+    static IS_AUTOGRADS: Cell<Option<bool>> = const { Cell::new(None) };
     /// The turn in which it took too much.
     static SLOW_IN: Cell<u32> = const { Cell::new(0) };
 }
@@ -100,6 +101,8 @@ struct Nodes {
     python: Option<Result<&'static Python, Refused>>,
     /// The thread's state of the interpreter that began each capture, by its graph's address.
     captures: HashMap<usize, u64>,
+    /// The same of the thread that launched last, of those with frames.
+    launching: Option<u64>,
     frames: HashMap<Level, Frame>,
     comments: Comments,
     /// By what a walk came to.
@@ -128,6 +131,7 @@ pub(crate) fn begin(api: &Api) -> bool {
         id,
         python: None,
         captures: HashMap::new(),
+        launching: None,
         frames: HashMap::new(),
         comments: Comments::default(),
         chains: HashMap::new(),
@@ -247,6 +251,12 @@ impl Nodes {
         known_as: Option<u64>,
         walked: Option<Result<Vec<Level>, Refused>>,
     ) {
+        if matches!(&walked, Some(Ok(levels)) if levels.is_empty()) {
+            let chain = self.chain_of_waiting(self.launching);
+            self.launches
+                .extend((chain != 0).then_some((correlation.into(), chain)));
+            return;
+        }
         let chain = self.known_chain(known_as).unwrap_or_else(|| {
             let (begun, before) = (Instant::now(), self.chains.len());
             self.python.get_or_insert(Ok(python));
@@ -259,6 +269,7 @@ impl Nodes {
             chain
         });
         if chain != 0 {
+            self.launching = python.thread();
             self.launches.push((correlation.into(), chain));
         }
     }
@@ -285,7 +296,10 @@ impl Nodes {
             resource::GRAPH_CREATED => return self.note_capture(data.graph as usize),
             resource::NODE_CREATED if CLONES.get() => return,
             resource::NODE_CREATED => match self.chain() {
-                0 => self.chain_of_waiting(data.graph as usize),
+                0 => {
+                    let thread = self.captures.get(&(data.graph as usize)).copied();
+                    self.chain_of_waiting(thread)
+                }
                 chain => chain,
             },
             _ => 0,
@@ -343,9 +357,9 @@ impl Nodes {
         }
     }
 
-    /// The number of the chain of the thread that captures a graph, where it waits for autograd's threads, which have no frames.
-    fn chain_of_waiting(&mut self, graph: usize) -> u32 {
-        let (Some(Ok(python)), Some(&thread)) = (&self.python, self.captures.get(&graph)) else {
+    /// On a thread of autograd's, which has no frames: the number of the chain of the thread that waits for it.
+    fn chain_of_waiting(&mut self, thread: Option<u64>) -> u32 {
+        let (Some(Ok(python)), Some(thread), true) = (&self.python, thread, is_autograds()) else {
             return 0;
         };
         let levels = python.walk_of(thread).unwrap_or_default();
@@ -414,105 +428,14 @@ impl Nodes {
     }
 }
 
-/// Writes the names of nodes into a recording.
-#[derive(Debug, Default)]
-pub(crate) struct NodeLog {
-    /// Whether CUPTI tells which nodes change.
-    pub(crate) tells_changes: bool,
-    /// Those of the chains.
-    stacks: Vec<StackId>,
-    /// Who asked for each node; 0 where unknown.
-    known: HashMap<u64, StackId>,
-    older: HashMap<u64, StackId>,
-    log: StackLog,
-    /// The executable node that was just updated.
-    updated: u64,
-}
-
-impl NodeLog {
-    /// Writes what has been found since the last time.
-    pub(crate) fn write(&mut self, writer: &mut Writer) {
-        let (found, launches) = match NODES.lock() {
-            Ok(mut nodes) => nodes.as_mut().map_or_else(Default::default, |it| {
-                let all = (&mut it.found, &mut it.launches);
-                (std::mem::take(all.0), std::mem::take(all.1))
-            }),
-            Err(_) => Default::default(),
-        };
-        let mut named = Vec::new();
-        for it in found {
-            named.extend(self.take(it, writer));
-        }
-        if !self.tells_changes && CHANGED.load(Ordering::Relaxed) {
-            let all = self.older.drain().chain(self.known.drain());
-            named.extend(all.map(|(node, _)| (node, 0)));
-        }
-        let stack = |(id, chain)| (id, self.stack(chain));
-        let mut launches: Vec<_> = launches.into_iter().map(stack).collect();
-        launches.sort_unstable();
-        for nodes in named.chunks(ENTRY).chain(launches.chunks(ENTRY)) {
-            writer.add(&Entry::SampleDef(SampleDef::Nodes(nodes.to_vec())));
-        }
-    }
-
-    /// Takes it in. Returns a node of an executable graph that is to be named.
-    fn take(&mut self, found: Found, writer: &mut Writer) -> Option<(u64, StackId)> {
-        let ((what, [node, other]), chain) = match found {
-            Found::Node(event, chain) => (event, chain),
-            Found::Chain(frames) => {
-                let deeper = |stack, frame| self.log.deeper(writer, stack, frame);
-                self.stacks.push(frames.iter().rev().fold(0, deeper));
-                return None;
-            }
-            Found::Lack(text) => {
-                writer.notice(true, &text);
-                return None;
-            }
-        };
-        match what {
-            resource::NODE_CREATED => {
-                self.remember(node, self.stack(chain));
-                None
-            }
-            resource::NODE_CLONED => {
-                let stack = self.known(other);
-                self.remember(node, stack);
-                (stack != 0).then_some((node, stack))
-            }
-            // The other one is that of the executable graph, which does from now on what the first one says.
-            resource::NODE_UPDATED => {
-                self.updated = other;
-                self.change(other, self.known(node))
-            }
-            // Each update sets parameters, too.
-            _ if std::mem::take(&mut self.updated) == node => None,
-            _ => self.change(node, 0),
-        }
-    }
-
-    /// A node does what was asked for there from now on. Where that is somewhere else, nobody knows which of its records came before.
-    fn change(&mut self, node: u64, to: StackId) -> Option<(u64, StackId)> {
-        let known = self.known(node);
-        (known != 0 && known != to).then(|| {
-            self.remember(node, 0);
-            (node, 0)
-        })
-    }
-
-    fn stack(&self, chain: u32) -> StackId {
-        let stack = self.stacks.get((chain as usize).wrapping_sub(1));
-        stack.copied().unwrap_or(0)
-    }
-
-    fn known(&self, node: u64) -> StackId {
-        let known = self.known.get(&node).or_else(|| self.older.get(&node));
-        known.copied().unwrap_or(0)
-    }
-
-    fn remember(&mut self, node: u64, stack: StackId) {
-        if self.known.len() >= GENERATION {
-            self.older = std::mem::take(&mut self.known);
-        }
-        self.known.insert(node, stack);
-    }
+/// Whether PyTorch calls this thread one of autograd's, as it does from 2.4 on.
+fn is_autograds() -> bool {
+    IS_AUTOGRADS.get().unwrap_or_else(|| {
+        let mut name = [0_u8; 16];
+        // SAFETY: writes at most 16 bytes.
+        unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr()) };
+        let is_one = name.starts_with(b"pt_autograd");
+        IS_AUTOGRADS.set(Some(is_one));
+        is_one
+    })
 }
