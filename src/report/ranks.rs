@@ -57,7 +57,7 @@ impl IdleShare {
         sums
     }
 
-    /// "CPU code", "likely CPU code".
+    /// "CPU work", "likely CPU work".
     pub fn words(&self) -> String {
         match self.certainty {
             "likely" => format!("likely {}", self.cause.label()),

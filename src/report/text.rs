@@ -429,7 +429,7 @@ fn findings(page: &mut Page, report: &Report) {
     }
 }
 
-/// "the 74 steady steps, counted in 57 of them: 17 to 73 (570 µs)", where findings are of a part. Rules look at one stretch, where odd steps lie between.
+/// "57 of the 74 steady steps: 17 to 73 (570 µs)", where findings are of a part. Rules look at one stretch, where odd steps lie between.
 pub fn steps_looked_at(findings: &[Finding]) -> Option<String> {
     let mut of = findings.iter().filter(|it| it.rule != Rule::OddSteps);
     let of = of.find_map(|it| it.step)?;
@@ -438,7 +438,7 @@ pub fn steps_looked_at(findings: &[Finding]) -> Option<String> {
         true => {
             let numbers = [of.of, of.first + 1, of.first + of.count];
             let [of, first, last] = numbers.map(|it| count(it as u64));
-            format!("the {of} steady steps, counted in {steps} of them: {first} to {last} ({all})")
+            format!("{steps} of the {of} steady steps: {first} to {last} ({all})")
         }
         false => format!("the {steps} steady steps ({all})"),
     })

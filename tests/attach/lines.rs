@@ -111,7 +111,7 @@ fn idle_time_is_told_by_line_wherever_its_cause_is() {
     let title = &finding.expect("asleep").title;
     assert!(title.contains("at train.py:11 for "), "{title}");
     let page = report::text::render(&report, &report::text::Options::default());
-    assert!(page.contains("CPU code, at train.py:11 ("), "{page}");
+    assert!(page.contains("CPU work, at train.py:11 ("), "{page}");
 
     // One gap: what was seen in it and no more.
     let gap = trace.devices()[0]

@@ -886,6 +886,16 @@ def steps_of_two_sizes(made):
 
 
 @made
+def steps_of_two_sizes_and_one_length(made):
+    """Twenty steps that a range counts: every third is of three times as much data. The CPU begins one each 2 ms."""
+    for i in range(21):
+        start = made.now = i * 2 * MS
+        for _ in range(4):
+            made.launch("gemm", length=(270 if i % 3 == 1 else 90) * US)
+        made.range(f"step {i}", start, made.now)
+
+
+@made
 def steps_that_wait_by_turns(made):
     """Twenty steps that a range counts. In every third the CPU is at work for 2 ms."""
     for i in range(21):
@@ -904,6 +914,33 @@ def layers_in_one_range(made):
         for name, length in [("attention", 300), ("norm", 40), ("mlp", 500)]:
             made.op(name, length, 64)
     made.range("forward", 0, made.now)
+
+
+@made
+def layers_of_two_passes(made):
+    """Two forward passes of twelve layers. A range marks the second one."""
+    made.now = 10
+    for of in ["warm", "measurement"]:
+        start = made.now
+        made.op("embedding", 70, 8)
+        for _ in range(12):
+            for name, length in [("attention", 300), ("norm", 40), ("mlp", 500)]:
+                made.op(name, length, 64)
+        made.op("head", 90, 8)
+        if of == "measurement":
+            made.range(of, start, made.now)
+
+
+@made
+def rounds_behind_a_model(made):
+    """Six batches, each of eight kernels of a model and forty rounds for what it found."""
+    made.now = 10
+    for _ in range(6):
+        for _ in range(8):
+            made.op("attention", 9_000, 64)
+        for _ in range(40):
+            for name, length in [("crop", 60), ("threshold", 50), ("box", 70)]:
+                made.op(name, length, 8)
 
 
 @made

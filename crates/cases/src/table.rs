@@ -189,6 +189,8 @@ table! {
         LEAST_SHARE: Share = 0.1 or 0.0 => ["copies_behind_the_work"];
         /// Pieces of which each copies more than the one before are the sizes of a sweep.
         SWEEP_OF_SIZES: Exception => ["pieces_that_copy_more_and_more"];
+        /// Pieces are rounds within a step where long ones hold most kernel time, in other kernels.
+        ROUNDS_WITHIN: Exception => ["rounds_behind_a_model"];
         /// Pieces whose deviation exceeds their median are no steps.
         UNEVEN_PERIOD: Exception => ["pieces_of_all_lengths"];
     }
@@ -210,6 +212,8 @@ table! {
         STEPS_TIME: Ns = 1_000_000 or 0 => ["six_steps_behind_a_long_pause"];
         /// Pieces that repeat within one range may be the layers of a model, in one pass.
         ONE_PASS: Exception => ["layers_in_one_range"];
+        /// So are those of two passes, where a range holds the second.
+        SECOND_PASS: Exception => ["layers_of_two_passes"];
         /// Pieces that repeat beside an op of PyTorch that was seen but once are one pass, too.
         ONCE_BESIDE: Exception => ["layers_beside_an_op_that_is_done_once"];
         /// Pieces within one range that copy from or to the CPU are a loop that is fed, and no layers.
@@ -220,6 +224,8 @@ table! {
         SOMETHING_MORE: Exception => ["two_steps_that_save"];
         /// Steps of the same operations are of two kinds where the GPU works for so many times as long in some of them.
         TWO_SORTS: Share = 1.5 or f64::INFINITY => ["steps_of_two_sizes"];
+        /// They are of one kind where all take as long.
+        EQUAL_LENGTH: Exception => ["steps_of_two_sizes_and_one_length"];
         /// A step is odd that takes so many times the median of its kind.
         ODD_TIMES: Share = 1.5 or f64::INFINITY => ["two_steps_that_save"];
         /// Where more than this part of a kind would be odd, the kind is uneven, and has no typical step.

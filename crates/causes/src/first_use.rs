@@ -2,6 +2,8 @@
 
 mod made;
 
+pub use made::is_compiler;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::graph::{CallId, CallKind, Graph, NONE, OpId};

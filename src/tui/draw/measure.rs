@@ -55,7 +55,7 @@ fn device(trace: &Trace, of: &DeviceTimes, facts: &mut Vec<String>) {
     }
 }
 
-/// ": CPU code 1.2 ms, launching 80 us", what there is no cause of among it.
+/// ": CPU work 1.2 ms, launching 80 us", what there is no cause of among it.
 fn causes(of: &DeviceTimes) -> String {
     let mut parts: Vec<(Ns, &str)> = Vec::new();
     let between = of.parts.idle() - of.outside;

@@ -26,6 +26,9 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     cold.add_first_calls();
     cold.add_first_operators();
     cold.add_built();
+    if cold.is_of_start() {
+        cold.add_compiled();
+    }
     cold.add_pinning();
     let (time, whole) = (cold.has.time(), cold.whole.len());
     let is_pinning = cold.has.is_mostly(Work::Pinning, time);
@@ -72,13 +75,24 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
 /// How long a device is idle while the CPU does what it does but once, and how long of it in these calls.
 fn idle_of_first(scope: &Scope, f: &DeviceFigures, pinning: &FxHashSet<CallId>) -> (Ns, Ns) {
     // The pause before what follows the stretch lies in it, too.
-    let mut f = f.clone();
+    let mut looked = f.clone();
     let end = scope.window_on(f.index).map_or(Ns::MAX, |it| it.end);
-    f.span.end = f.span.end.min(end);
-    let first = scope.idle_that(&f, |gap, piece| {
-        piece.cause.is_of_host() && scope.causes.is_first(gap.next, piece) || is_in(piece, pinning)
+    looked.span.end = f.span.end.min(end);
+    let first = scope.idle_that(&looked, |gap, piece| {
+        let is_first = piece.cause.is_of_host() && scope.causes.is_first(gap.next, piece);
+        (is_first || compiles(scope, piece)) && !is_in(piece, pinning)
     });
-    (first, scope.idle_that(&f, |_, piece| is_in(piece, pinning)))
+    // What is pinned for the first time behind the start counts, too.
+    let whole = || scope.within(None, scope.devices);
+    let pinned = || whole().idle_that(f, |_, piece| is_in(piece, pinning));
+    let pinned = if pinning.is_empty() { 0 } else { pinned() };
+    (first + pinned, pinned)
+}
+
+/// Whether the compiler of XLA is what a piece is, by its own ranges.
+fn compiles(scope: &Scope, piece: &Piece) -> bool {
+    let name = scope.causes.host_name(piece.culprit);
+    name.is_some_and(|it| first_use::is_compiler(scope.trace.names().full(it)))
 }
 
 /// Whether one of these calls is what a piece is.
@@ -275,11 +289,35 @@ impl Cold<'_, '_> {
         }
     }
 
+    /// Whether the program's start is looked at: steps that compile again and again are none.
+    fn is_of_start(&self) -> bool {
+        let first = self.scope.trace.operations_extent();
+        let window = self.scope.window.zip(first);
+        window.is_none_or(|(window, first)| window.start <= first.start)
+    }
+
+    /// What the compiler of XLA keeps a GPU waiting for beside first launches.
+    fn add_compiled(&mut self) {
+        let scope = self.scope;
+        for f in scope.devices {
+            let process = scope.processes(f).first().copied().unwrap_or_default();
+            for (_, pieces) in scope.gaps(f) {
+                for piece in pieces.iter().filter(|it| compiles(scope, it)) {
+                    let at = Occurrence::Gap(f.index, piece.span);
+                    self.has
+                        .add(Work::Building, scope.on_all(process, piece.span));
+                    self.at.push((piece.span.len(), at));
+                }
+            }
+        }
+    }
+
     fn add_pinning(&mut self) {
         let (scope, graph) = (self.scope, self.scope.causes.graph());
         for &call in pinning(scope) {
             let (place, span) = (graph.calls.at(call), graph.calls.span(call));
-            if !self.is_looked_at(span, place) {
+            let is_first = self.is_of_start() && !self.is_behind(self.on_all(span, place));
+            if !is_first && !self.is_looked_at(span, place) {
                 continue;
             }
             self.pinning.insert(call);

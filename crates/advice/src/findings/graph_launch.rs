@@ -2,6 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::words::mostly;
 use super::{DeviceFigures, Finding, Occurrence, Says, Scope, longest_first};
 use crate::thresholds;
 use activity::text::{counted, cut_middle, listed};
@@ -111,8 +112,10 @@ pub(super) fn nodes(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     {
         return None;
     }
-    let most = by_name.into_iter().max_by_key(|it| (it.1, it.0))?.0;
+    let all = by_name.values().sum::<Ns>();
+    let (most, time) = by_name.into_iter().max_by_key(|it| (it.1, it.0))?;
     let most = cut_middle(scope.trace.names().short(most), NAMES_MAX);
+    let mostly = mostly(time, all);
     let at = [Occurrence::Gap(f.index, f.span)];
     let launching = if are_empty { launching } else { 0 };
     let found = scope.found(f.span_ns, idle + short + launching, &at);
@@ -125,7 +128,7 @@ pub(super) fn nodes(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             false => format!("{} in gaps between a CUDA graph's nodes", percent(part)),
         })),
         title: format!(
-            "{} of CUDA graphs take {} each, mostly {most}; gaps between them take {} ({})",
+            "{} of CUDA graphs take {} each, {mostly} {most}; gaps between them take {} ({})",
             counted(kernels, "node", "nodes"),
             duration(mean),
             duration(idle),

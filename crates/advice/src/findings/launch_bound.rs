@@ -46,7 +46,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let (advice, cure, change, how) = late.cure(beside, is_jax);
     let at = line
         .as_ref()
-        .map_or("CPU code".to_owned(), LineShare::culprit);
+        .map_or("CPU work".to_owned(), LineShare::culprit);
     let (bound, told) = match 2 * late.work > idle && !late.are_read() {
         true => (Bound::Host, format!("in {at} and a few launches")),
         false => (Bound::Launch, format!("launching {how}")),

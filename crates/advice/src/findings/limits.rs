@@ -4,6 +4,7 @@ use super::program::Framework;
 use rustc_hash::FxHashMap;
 
 use super::scope::Config;
+use super::words::mostly;
 use super::{Finding, Occurrence, Says, Scope, Severity, declared};
 use super::{configs, optimizer};
 use crate::thresholds;
@@ -211,9 +212,10 @@ pub(super) fn tail(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let found = scope.found(f.span_ns, lost, &configs::places(scope, f, &all));
     Some(Finding {
         title: format!(
-            "the last wave is partly empty in {} ({} in all), mostly {} ({:.2} waves)",
+            "the last wave is partly empty in {} ({} in all), {} {} ({:.2} waves)",
             counted(found.count, "kernel", "kernels"),
             duration(time(&all)),
+            mostly(most.row.total_ns, time(&all)),
             name(scope, most),
             most.row.fill.waves.unwrap_or(0.0)
         ),
@@ -329,7 +331,7 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         by_name.entry(it.shape.name).or_insert((0, it)).0 += it.row.total_ns;
     }
     // In whatever shapes it was launched.
-    let (_, most) = by_name.into_values().max_by_key(|it| (it.0, it.1.first))?;
+    let (of_most, most) = by_name.into_values().max_by_key(|it| (it.0, it.1.first))?;
     let is_fast = |it: &&Config| full(scope, it).contains("tf32");
     let is_split = is_split(scope, most);
     let is_half = is_half(full(scope, most));
@@ -354,8 +356,9 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     Some(Finding {
         severity: Severity::Info,
         title: format!(
-            "{how} for {} ({part} of kernel time), mostly {}",
+            "{how} for {} ({part} of kernel time), {} {}",
             duration(time(&of)),
+            mostly(of_most, time(&of)),
             name(scope, most),
         ),
         advice: match is_half {

@@ -56,7 +56,7 @@ mod under_filled;
 mod unfused;
 mod unwaited;
 mod watched;
-mod words;
+pub(crate) mod words;
 
 use serde::{Serialize, Serializer};
 

@@ -11,21 +11,18 @@ use super::{Finding, Occurrence, Rule, Says, Scope, Severity};
 use super::{around, asleep, cold_start};
 use crate::thresholds;
 use activity::units::{self, bytes, duration, percent, share};
-use activity::{Direction, Ns, Span, What};
+use activity::{Copy, Direction, Ns, Span, What};
 use causes::graph::{CallId, OpId};
-use causes::stacks::{LineShare, StackCounts};
+use causes::stacks::{LineShare, SAMPLES_MIN, StackCounts};
 use causes::{Bound, Cause, Gap, Group, Piece, Pieces, Shares};
 use figures::DeviceFigures;
 use trace::describe;
 
 /// What a CPU was in that no record names.
-pub(crate) const UNTRACED: &str = "untraced CPU code";
+pub(crate) const UNTRACED: &str = "untraced CPU work";
 
 /// And one that samples saw in no function for most of it.
-pub(crate) const SPREAD: &str = "CPU code in many functions";
-
-/// From so many samples on that is known.
-pub(crate) const SAMPLES_MIN: u64 = 16;
+pub(crate) const SPREAD: &str = "CPU work in many functions";
 
 /// Whether a rule tells of a group's idle time.
 fn tells(rule: Rule, group: Group) -> bool {
@@ -140,14 +137,16 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     // Without a gap that holds nearly all of it the rest may look otherwise.
     let &(longest, gap) = at.first()?;
     let is_once = cases::ONE_GAP.is_reached_by(share(longest, time));
-    let batch = batch_behind(scope, f, gap).filter(|_| is_once && group == Group::Host);
+    let batch = (group == Group::Host).then(|| batch_of(scope, f, &at, time));
+    let batch = batch.flatten();
     let before = batch.map(|it| format!(" before {} come to the GPU", bytes(it)));
     let place = before.clone().unwrap_or_else(|| ends_with(scope, f, gap));
     let in_one = || {
         let rest = percent(share(f.busy_ns, f.recorded_ns() - longest));
         format!(", nearly all in one gap{place} (the GPU is busy for {rest} of the remaining time)")
     };
-    let once = is_once.then(in_one).unwrap_or_default();
+    let again = || before.as_ref().map(|it| format!(", most of it{it}"));
+    let once = is_once.then(in_one).or_else(again).unwrap_or_default();
     let in_waits = || waits_in(scope, f, &at);
     let waits = (group == Group::Unknown).then(in_waits).flatten();
     let at: Vec<Occurrence> = at.iter().map(|it| Occurrence::Gap(f.index, it.1)).collect();
@@ -180,6 +179,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
             part: f.part(time),
             why: format!("waiting for the next batch of {}", bytes(it)),
         }).or(waits.map(|why| Says { bound: Bound::Unknown, part: f.part(time), why })),
+        change: scope.change(if batch.is_some() { "workers" } else { "" }, None),
         is_of_pauses: batch.is_some(),
         ends_with: if is_once && group == Group::Host { place } else { String::new() },
         ..scope.found(f.span_ns, time, &at)
@@ -303,6 +303,17 @@ fn waits_in(scope: &Scope, f: &DeviceFigures, at: &[(Ns, Span)]) -> Option<Strin
     is_told.then(|| format!("{part} of it in {} syncs, in {}", waits.len(), name.0))
 }
 
+/// The bytes of the batches that most of this idle time lies before: those of the longest gap, where it is one.
+fn batch_of(scope: &Scope, f: &DeviceFigures, at: &[(Ns, Span)], time: Ns) -> Option<u64> {
+    let batches = at
+        .iter()
+        .filter_map(|it| Some((it.0, batch_behind(scope, f, it.1)?)));
+    let batches: Vec<(Ns, u64)> = batches.collect();
+    let held: Ns = batches.iter().map(|it| it.0).sum();
+    let most = cases::ONE_GAP.is_reached_by(share(held, time));
+    batches.first().filter(|_| most).map(|it| it.1)
+}
+
 /// So many operations in a row without a kernel bring a model.
 const MODEL_COPIES: usize = 32;
 
@@ -312,7 +323,8 @@ fn batch_behind(scope: &Scope, f: &DeviceFigures, gap: Span) -> Option<u64> {
     let (ahead, behind) = scope.ops_around(f, gap.end);
     let what = |op: &OpId| scope.causes.graph().what(scope.trace, *op);
     let before = || ahead.iter().rev().map(what);
-    let is_back = |of: &What| matches!(of, What::Copy(it) if it.direction == Direction::D2H);
+    // A value that is read back now and then is nothing to work on.
+    let is_back = |of: &What| matches!(of, What::Copy(it) if it.direction == Direction::D2H && it.bytes > Copy::TINY_BYTES);
     let last = before().find(|it| matches!(it, What::Kernel(_)) || is_back(it));
     match what(behind.first()?) {
         What::Copy(it) if it.direction == Direction::H2D && it.bytes >= thresholds::LARGE_BYTES => {

@@ -19,7 +19,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let (copies, works) = (percent(f.part(back + forth)), percent(f.part(work)));
-    let name = rounds.name.as_deref().unwrap_or("CPU code");
+    let name = rounds.name.as_deref().unwrap_or("CPU work");
     let in_chunks = all - back.max(work).max(forth);
     // Where a library or the program calls it so, the GPU's memory is most likely too small for it.
     let is_meant = ["offload", "cpu"]

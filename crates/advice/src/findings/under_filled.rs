@@ -3,6 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::scope::Config;
+use super::words::mostly;
 use super::{DeviceFigures, Finding, Occurrence, Scope, configs, longest_first, migrations};
 use activity::text::{NAME_MAX, counted, cut_middle};
 use activity::units::{count, duration, percent, share};
@@ -33,7 +34,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let has_blocks = kernels.blocks.0 >= multiprocessors;
-    let (&most, _) = kernels.by_name.iter().max_by_key(|it| (*it.1, *it.0))?;
+    let (&most, &time) = kernels.by_name.iter().max_by_key(|it| (*it.1, *it.0))?;
     // Only beside each other would they fill it: no record says that they may run so.
     if cases::AS_LONG_WITH_TWICE.holds(kernels.take_as_long(most) && !has_blocks) {
         return None;
@@ -66,11 +67,12 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             .severity
             .keep_where(cases::LITTLE_TO_DO.is_reached_by(mean) || f.part(saving) > MOST),
         title: format!(
-            "{} with {} for {multiprocessors} SMs: {} ({} of kernel time){with}, mostly {}{meanwhile}",
+            "{} with {} for {multiprocessors} SMs: {} ({} of kernel time){with}, {} {}{meanwhile}",
             counted(number as u64, "kernel", "kernels"),
             kernels.size_text(),
             duration(kernels.time),
             percent(share),
+            mostly(time, kernels.time),
             cut_middle(scope.trace.names().short(most), NAME_MAX),
         ),
         advice: match has_blocks {

@@ -7,6 +7,7 @@
 //! more take its place (`odd`), and what the run is made of beside stands behind it.
 
 mod odd;
+mod parts;
 mod path;
 mod retold;
 mod scope;
@@ -351,9 +352,6 @@ pub fn distort(verdicts: &mut [Verdict], by: impl FnOnce() -> Option<String>) {
 /// Odd steps and other kinds are told from this part of the steady steps' time on.
 const TOLD_SHARE: f64 = 0.05;
 
-/// A start-up that takes less than so many steps is not worth a word.
-const START_UP_STEPS: Ns = 3;
-
 /// Puts what the run is made of beside its main steps, in which a GPU was idle for so long, behind a verdict. Odd steps that lose
 /// more take its place, but that of a late rank. Of a part of a run the start is no start-up.
 fn beside(
@@ -397,31 +395,9 @@ fn beside(
         (verdict.bound_by, verdict.share, verdict.line) = (odd.bound_by, odd.share, None);
         (verdict.cost_ns, verdict.cost_a_step_ns) = (odd.total_ns, Some(odd.more_ns));
     }
-    if is_whole && steps.start_up.len() >= START_UP_STEPS * steps.main().median_ns {
-        verdict.beside.push(scope::start_up(trace, steps));
+    if is_whole {
+        parts::around((trace, causes), steps, &mut verdict.beside);
     }
-    let rest = || behind((trace, causes), steps);
-    verdict.beside.extend(is_whole.then(rest).flatten());
-}
-
-/// What a program does behind its steps, where that is much of the run: it may have steps of its own.
-fn behind((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> Option<String> {
-    let (tail, all) = (steps.tail, steps.start_up.hull(steps.tail));
-    // It may be the last step, whose end nobody saw.
-    let is_step = steps.spans.len() > steps.steady.end && tail.len() < 2 * steps.main().median_ns;
-    if is_step || share(tail.len(), all.len()) < BOUND_MIN {
-        return None;
-    }
-    let is_its = |f: &DeviceFigures| {
-        let mut streams = trace.streams_of(f.index);
-        streams.any(|it| it.1.key().process == steps.process)
-    };
-    let mut devices = figures::count(trace, None, Some(tail));
-    devices.retain(is_its);
-    let own = steps::find(trace, Some(tail));
-    let rest = find(trace, causes, (Some(tail), &devices), &own, None).swap_remove(0);
-    let is_told = !rest.text.starts_with(words::TOO_LITTLE) && !devices.is_empty();
-    is_told.then(|| format!("{} after the steps, {}", duration(tail.len()), rest.text))
 }
 
 /// The verdict on several devices together. That ranks wait for each other is no end: what those did is that were waited for.

@@ -12,7 +12,7 @@ use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{count as group, duration, percent, share};
 use activity::{Ns, Span};
 use causes::stacks::LineShare;
-use causes::{Cause, Causes, IdleCause};
+use causes::{Cause, Causes, IdleCause, first_use};
 use figures::steps::{StepKind, Steps};
 use figures::tables;
 use trace::describe::host_label;
@@ -76,7 +76,11 @@ impl OddSteps {
         } else {
             0
         };
+        // A call of CUDA takes its time whatever else a step does.
+        let is_call = named.starts_with("cu") && bound_by == Bound::Host;
+        let operations = if is_call { 0 } else { operations };
         let why = match operations {
+            _ if first_use::pins(&named) => Some(format!("{named}, which pins host memory")),
             0 => Some(named.clone()).filter(|it| !it.is_empty()),
             more => Some(format!("{} operations more", group(more as u64))),
         };
@@ -164,6 +168,9 @@ impl OddSteps {
                 "workers",
             ),
             it if it.contains("LaunchHostFunc") => (rarely, HOST_FUNCTION),
+            it if first_use::pins(it) => {
+                ("Pin that memory once, before the loop, and keep it.", "")
+            }
             EACH if self.operations == 0 => (
                 "No cause holds most of them: look at each on the timeline.",
                 "",
@@ -311,7 +318,7 @@ fn bound(cause: Cause) -> Bound {
 }
 
 /// Who is to blame for idle time: "save_checkpoint at train.py:31". A line of theirs alone is told by what it calls.
-fn culprit(row: &IdleCause, is_own: bool) -> String {
+pub(super) fn culprit(row: &IdleCause, is_own: bool) -> String {
     let line = row.line.as_ref();
     let name = match (&row.culprit, line) {
         (Some(name), _) if row.cause == Cause::Profiler => {

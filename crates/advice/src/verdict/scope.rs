@@ -1,7 +1,7 @@
 //! What a verdict calls the steps that it is of, and those of another kind.
 
 use activity::text::counted;
-use activity::units::{bytes, duration, percent, share};
+use activity::units::{duration, percent, share};
 use activity::{Ns, RangeKind, Span, What};
 use figures::steps::{Origin, StepKind, Steps};
 use trace::{LaneKind, Trace};
@@ -35,31 +35,6 @@ impl StepScope {
 /// "step", "decode step".
 fn step_of(kind: &StepKind) -> String {
     format!("{} step", kind.name).trim_start().to_owned()
-}
-
-/// So many steps of a start-up are told, as the first of those that are told of has a number above it.
-const START_UP_TOLD: usize = 10;
-
-/// "start-up 7.43 ms, most of it in memsets of 1 GiB": no finding tells of these.
-pub(super) fn start_up(trace: &Trace, steps: &Steps) -> String {
-    let (mut spans, mut all) = (Vec::new(), 0);
-    for (id, lane) in trace.streams_in(steps.process) {
-        for (_, it) in trace.activities(id, lane.starting(steps.start_up)) {
-            if let What::Memset(of) = it.what {
-                spans.push(it.span);
-                all += of.bytes;
-            }
-        }
-    }
-    let of = match steps.steady.start {
-        many @ START_UP_TOLD.. => format!(", up to step {many}"),
-        _ => String::new(),
-    };
-    let text = format!("start-up {}{of}", duration(steps.start_up.len()));
-    match 2 * Span::union_len(spans) > steps.start_up.len() {
-        true => format!("{text}, most of it in memsets of {}", bytes(all)),
-        false => text,
-    }
 }
 
 /// "2 prefill steps of 760 ms (mean) take 87 % of the time".

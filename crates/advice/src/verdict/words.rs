@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use super::scope::StepScope;
 use super::split::Split;
 use super::{Answered, Bound, STALL_SHARE};
+use crate::findings::words::mostly;
 use activity::text::{NAME_MAX, counted, cut_middle, printable};
 use activity::units::{bytes, duration, percent, share};
 use activity::{Direction, NameId, Ns, What, occupancy};
@@ -249,13 +250,14 @@ impl Told<'_> {
             .kernels
             .iter()
             .filter(|(name, _)| is_communication(name));
+        let all: Ns = collectives.clone().map(|it| it.1).sum();
         let most = collectives.max_by_key(|&(name, time)| (*time, *name));
         let text =
             format!("communication-bound{several}: collectives run without overlap {part} of {of}");
         match most {
             None => text,
-            Some((&name, _)) => {
-                let text = format!("{text}, mostly");
+            Some((&name, &time)) => {
+                let text = format!("{text}, {}", mostly(time, all));
                 let name = short::short(self.trace.names().full(name));
                 format!("{text} {}", cut_to(&name, &text))
             }

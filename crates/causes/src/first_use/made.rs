@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::{is_outlier, is_system_wait, kernel};
 use crate::graph::{CallId, CallKind, Graph, NONE, OpId};
+use crate::stacks::{SAMPLES_MIN, StackCounts};
 use activity::{NameId, Ns, Span, What};
 use trace::{Lane, LaneId, LaneKind, Trace};
 
@@ -158,7 +159,7 @@ fn is_librarys(name: &str) -> bool {
     makers.iter().any(|it| name.starts_with(it)) || of_arch.is_some_and(|it| it.is_ascii_digit())
 }
 
-/// Whether a thread was in ranges named like compiling for half of a time, or in one of these waits.
+/// Whether a thread was in ranges named like compiling for half of a time, or in one of these waits, or samples saw a compiler.
 fn compiles(trace: &Trace, thread: LaneId, span: Span, waits: &dyn Fn(&str) -> bool) -> bool {
     let key = trace.lanes()[thread].key();
     let LaneKind::Thread { thread } = key.kind else {
@@ -182,5 +183,16 @@ fn compiles(trace: &Trace, thread: LaneId, span: Span, waits: &dyn Fn(&str) -> b
     });
     let named = named.map(|(id, row)| trace.lanes()[id].span(row).intersect(span));
     let named = Span::merged(named.collect()).into_iter().map(Span::len);
-    2 * named.sum::<Ns>() >= span.len()
+    let is_seen = || {
+        let mut seen = StackCounts::default();
+        seen.add_samples(trace, key.process, thread, span);
+        seen.all >= SAMPLES_MIN && seen.are_of_building(trace)
+    };
+    2 * named.sum::<Ns>() >= span.len() || is_seen()
+}
+
+/// Whether a range is one that the compiler of XLA marks its work with.
+pub fn is_compiler(name: &str) -> bool {
+    let runs = ["XlaModule", "XlaLauncher"];
+    name.starts_with("Xla") && !runs.iter().any(|it| name.starts_with(it))
 }

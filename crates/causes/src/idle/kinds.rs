@@ -176,7 +176,7 @@ impl Cause {
             Cause::BlockingD2H => ("blocking D2H copy", Group::Sync),
             Cause::BlockingCopy => ("blocking copy", Group::Sync),
             Cause::Staging => ("staging of a pageable copy", Group::Queue),
-            Cause::Host => ("CPU code", Group::Host),
+            Cause::Host => ("CPU work", Group::Host),
             Cause::Pages => ("CPU access to managed memory", Group::Host),
             Cause::Launching => ("launching", Group::Launch),
             Cause::SlowLaunch => ("slow launch call", Group::Launch),

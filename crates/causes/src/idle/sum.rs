@@ -12,7 +12,7 @@ use activity::{NameId, Ns};
 use trace::{LaneId, describe};
 
 /// What the CPU does there is a matter of launching, and yet no launch.
-const BETWEEN_LAUNCHES: &str = "CPU code between launches";
+const BETWEEN_LAUNCHES: &str = "CPU work between launches";
 
 /// How much of a device's idle time has one cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -82,7 +82,7 @@ impl Serialize for Group {
 }
 
 impl IdleCause {
-    /// The cause in a few words, with the group where that says more: "CPU code between launches", "launch latency after a sync".
+    /// The cause in a few words, with the group where that says more: "CPU work between launches", "launch latency after a sync".
     pub fn words(&self) -> String {
         let cause = self.cause.label();
         match self.group {

@@ -17,6 +17,9 @@ use trace::Trace;
 use trace::samples::short_file;
 pub use tree::{Node, add_functions, below_line, is_wrapper};
 
+/// From so many samples on it is known that no function holds most of them, or that a compiler does.
+pub const SAMPLES_MIN: u64 = 16;
+
 /// Fewer samples of a line tell nothing of what many stretches have in common.
 const LEAST: u64 = 3;
 /// A line speaks for all of them when it has this part of the samples.
@@ -113,7 +116,7 @@ impl StackCounts {
         let looks = |it: &Frame| has(it, &["importlib", "triton_key", "cache_key"]);
         // vLLM calls what it compiled from a folder of that name.
         let builds = |it: &Frame| {
-            has(it, &["compil", "nvrtc", "ptxas", "codegen"])
+            has(it, &["compil", "nvrtc", "ptxas", "codegen", "llvm"])
                 && !it.file.contains("vllm/compilation")
         };
         let is_built = |it: &(&StackId, &u64)| {

@@ -156,8 +156,8 @@ fn a_pause_before_a_prompt_is_no_part_of_a_step() {
 
 #[test]
 fn what_is_no_server_is_called_none() {
-    // Without a kernel that chooses, with large uploads, or with work on many words of each sequence.
-    for other in 0..3 {
+    // Without a kernel that chooses, with large uploads, with work on many words of each sequence, or on an image.
+    for other in 0..4 {
         let mut made = Server {
             now: 1_000,
             ..Server::default()
@@ -171,7 +171,11 @@ fn what_is_no_server_is_called_none() {
             match other {
                 0 => (0..13).for_each(|_| made.kernel("flash_attention", 16, 0)),
                 1 => made.layers(16, 0),
-                _ => made.layers(1 << 16, 0),
+                2 => made.layers(1 << 16, 0),
+                _ => {
+                    made.kernel("upsample_bilinear2d_out_frame", 16, 0);
+                    made.layers(16, 0);
+                }
             }
             made.scene.call("cudaMemcpyAsync", made.now - 5, made.now);
             made.scene

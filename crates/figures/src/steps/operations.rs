@@ -78,35 +78,47 @@ pub(super) fn kernels(
     of
 }
 
-/// Whether each kernel that takes much runs in most of the steps. Else one loop follows another.
-pub(super) fn keeps_kernels(trace: &Trace, streams: &[(LaneId, &Lane)], steps: &[Span]) -> bool {
-    let of = of_steps(trace, streams, steps);
-    main(&of).all(|it| it.1 as f64 >= cases::KEPT_KERNEL.value() * steps.len() as f64)
+/// Whether each kernel that takes much runs in most of the usual steps: else one loop follows another. And whether others take less
+/// in the long ones: else the usual ones are rounds behind those.
+pub(super) fn keeps_kernels(
+    trace: &Trace,
+    streams: &[(LaneId, &Lane)],
+    usual: &[Span],
+    long: &[Span],
+) -> bool {
+    let [of, long] = [usual, long].map(|it| of_steps(trace, streams, it));
+    let time = |of: &Kernels| of.values().map(|it| it.0).sum::<Ns>();
+    let others = long.iter().filter(|it| !of.contains_key(it.0));
+    let others: Ns = others.map(|it| it.1.0).sum();
+    main(&of).all(|it| it.1 as f64 >= cases::KEPT_KERNEL.value() * usual.len() as f64)
+        && !cases::ROUNDS_WITHIN.holds(2 * others > time(&of) + time(&long))
 }
 
+/// The time of each kernel, and in how many steps it runs.
+type Kernels = FxHashMap<Option<NameId>, (Ns, usize)>;
+
 /// The kernels that take much of all.
-fn main(of: &[(Ns, usize)]) -> impl Iterator<Item = &(Ns, usize)> {
-    let all: Ns = of.iter().map(|it| it.0).sum();
-    of.iter()
+fn main(of: &Kernels) -> impl Iterator<Item = &(Ns, usize)> {
+    let all: Ns = of.values().map(|it| it.0).sum();
+    of.values()
         .filter(move |it| it.0 as f64 >= cases::MAIN_KERNEL.value() * all as f64)
 }
 
 /// Whether some kernel takes much of the steps, and none runs in half of them: each does something else.
 pub(super) fn share_none(trace: &Trace, streams: &[(LaneId, &Lane)], steps: &[Span]) -> bool {
     let of = of_steps(trace, streams, steps);
-    main(&of).next().is_some() && of.iter().all(|it| 2 * it.1 < steps.len())
+    main(&of).next().is_some() && of.values().all(|it| 2 * it.1 < steps.len())
 }
 
-/// The time of each kernel that runs in steps, and in how many it does.
-fn of_steps(trace: &Trace, streams: &[(LaneId, &Lane)], steps: &[Span]) -> Vec<(Ns, usize)> {
-    let mut of: FxHashMap<_, (Ns, usize)> = FxHashMap::default();
+fn of_steps(trace: &Trace, streams: &[(LaneId, &Lane)], steps: &[Span]) -> Kernels {
+    let mut of = Kernels::default();
     for &step in steps {
         for (name, time) in kernels(trace, streams, step) {
             let it = of.entry(name).or_default();
             *it = (it.0 + time, it.1 + 1);
         }
     }
-    of.into_values().collect()
+    of
 }
 
 /// Whether each step copies more than the one before.

@@ -121,10 +121,10 @@ fn hold(trace: &Trace, window: Option<Span>, all: Span, steps: &mut Steps) -> Op
     if is_period {
         let (median, deviation) = steps.deviation()?;
         let limit = cases::ODD_TIMES.value() * median;
-        let mut usual = steps.steady().to_vec();
-        usual.retain(|it| it.len() as f64 <= limit);
+        let all = steps.steady().iter();
+        let (usual, long): (Vec<Span>, Vec<Span>) = all.partition(|it| it.len() as f64 <= limit);
         if cases::UNEVEN_PERIOD.holds(deviation > median)
-            || !operations::keeps_kernels(trace, &streams, &usual)
+            || !operations::keeps_kernels(trace, &streams, &usual, &long)
             || cases::SWEEP_OF_SIZES.holds(operations::grow(trace, &streams, steps.steady()))
         {
             return None;
@@ -158,10 +158,20 @@ fn hold(trace: &Trace, window: Option<Span>, all: Span, steps: &mut Steps) -> Op
         return None;
     }
     // A range that leaves some of the repeats out is no pass over all of them.
-    let repeats = steps.spans.iter().copied().reduce(Span::hull)?;
+    let is_in_one = |of: &[Span]| {
+        let hull = of.iter().copied().reduce(Span::hull);
+        hull.is_some_and(|it| ranges::is_in_one(trace, process, window, it))
+    };
+    // Between two passes lies what no layer has.
+    let is_second = || {
+        let (first, second) = steps.spans.split_at(steps.spans.len().div_ceil(2));
+        let ends = [first.last(), second.first()];
+        let [last, next] = ends.map(|it| it.map(|it| operations::count(trace, process, Some(*it))));
+        last > next && is_in_one(second)
+    };
     let is_once = || cases::ONCE_BESIDE.holds(ranges::is_once(trace, process, window));
-    steps.is_in_one =
-        is_period && (ranges::is_in_one(trace, process, window, repeats) || is_once());
+    steps.is_in_one = is_period
+        && (is_in_one(&steps.spans) || cases::SECOND_PASS.holds(is_second()) || is_once());
     steps.has_copies =
         steps.is_in_one && operations::has_copies(trace, process, steps.steady_span());
     Some(())

@@ -822,6 +822,52 @@ fn what_repeats_in_one_range_and_copies_nothing_may_be_layers() {
 }
 
 #[test]
+fn what_a_range_holds_of_two_passes_is_a_pass_where_something_lies_between() {
+    // Twelve layers, or rounds of a benchmark, twice: the second time in a range of its own. A pass begins and ends with more.
+    let made = |is_pass: bool| {
+        let mut program = Program::new();
+        for _ in 0..2 {
+            let start = program.now - 5;
+            for round in 0..12 {
+                if is_pass && round == 0 {
+                    program.op("embedding", 8, 70);
+                }
+                for (name, length) in [("attention", 300), ("norm", 40), ("mlp", 500)] {
+                    program.op(name, 64, length);
+                }
+            }
+            let end = program.now;
+            if start > 1_000 {
+                let scene = &mut program.scene;
+                scene.range(RangeKind::Nvtx, "measured", 0, start, end);
+            }
+        }
+        program.steps().expect("steps").are_telling()
+    };
+    assert_eq!([false, true].map(made), [true, false]);
+}
+
+#[test]
+fn rounds_behind_a_model_are_no_steps() {
+    // Six batches: eight kernels of a model, or of the rounds' own name, and forty rounds for what it found.
+    let made = |model: &str| {
+        let mut program = Program::new();
+        for _ in 0..6 {
+            (0..8).for_each(|_| program.op(model, 64, 9_000));
+            for _ in 0..40 {
+                for (name, length) in [("crop", 60), ("threshold", 50), ("box", 70)] {
+                    program.op(name, 8, length);
+                }
+            }
+        }
+        let steps = program.steps()?;
+        Some(steps.spans.len())
+    };
+    assert_eq!(made("attention"), None);
+    assert!(made("crop").is_some());
+}
+
+#[test]
 fn steps_that_take_far_longer_are_odd_or_the_kind_is_uneven() {
     // Twenty steps of some 1.2 us each. Behind some the CPU is at work for 10 us.
     let made = |is_long: fn(usize) -> bool| {

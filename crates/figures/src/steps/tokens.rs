@@ -25,11 +25,19 @@ const KERNELS_MIN: usize = 8;
 /// Of more operations nobody looks at all.
 const OPS_MAX: usize = 1 << 22;
 
-/// Words in the names of kernels that attend, of those that choose tokens, and of those whose results have 8 bytes.
-const WORDS: [&[&str]; 3] = [
+/// Words in the names of kernels: of those that attend, that choose tokens, whose results have 8 bytes, and that work on images.
+const WORDS: [&[&str]; 4] = [
     &["attention", "attn", "sdpa", "flash", "fmha", "softmax"],
     &["argmax", "topk", "sample", "sampling", "multinomial"],
     &[" long"],
+    &[
+        "upsample",
+        "grid_sample",
+        "implicit_convolve",
+        "winograd",
+        "im2col",
+        "max_pool",
+    ],
 ];
 
 /// How many tokens the first copy has that may bring some back, of those that start there: the fewest and the most.
@@ -53,12 +61,12 @@ pub struct Op {
     /// Bytes of a copy that may bring tokens back.
     copied: Option<i64>,
     /// Which of [`WORDS`] its name has.
-    words: [bool; 3],
+    words: [bool; WORDS.len()],
 }
 
 /// The operations of a process that start in a stretch, in order.
 pub fn list_ops(trace: &Trace, process: usize, window: Option<Span>) -> Vec<Op> {
-    let mut names = FxHashMap::<NameId, [bool; 3]>::default();
+    let mut names = FxHashMap::<NameId, [bool; WORDS.len()]>::default();
     let of_name = |name| {
         let text = trace.names().full(name).to_lowercase();
         WORDS.map(|words| words.iter().any(|word| text.contains(word)))
@@ -106,11 +114,12 @@ fn usual_threads(ops: &[Op]) -> Ns {
     stats::median_time(&threads).unwrap_or_default()
 }
 
-/// Whether it makes the next token of each sequence.
+/// Whether it makes the next token of each sequence. What works on images is no text, though it attends and picks.
 fn is_decode(ops: &[Op]) -> bool {
     let copied = ops.iter().filter_map(|it| it.copied).max();
     let last = ops.iter().rev().filter(|it| it.threads.is_some());
     ops.iter().filter(|it| it.words[0]).count() > 1
+        && !ops.iter().any(|it| it.words[3])
         && last.take(CHOSEN_BEFORE).any(|it| it.words[1])
         && ops.iter().map(|it| it.uploaded).sum::<i64>() <= UPLOADS_MAX
         && usual_threads(ops) <= THREADS_MAX * copied.unwrap_or(0) / 4

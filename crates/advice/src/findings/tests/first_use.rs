@@ -706,6 +706,28 @@ fn what_kernels_allocate_that_run_for_the_first_time_is_in_no_loop() {
 }
 
 #[test]
+fn what_xla_compiles_beside_a_first_launch_is_a_cold_start() {
+    // Kernels of 1 ms by turns, 50 ms apart; in the second pause XLA is at work for 40 ms.
+    let scene = |range: &str| {
+        let mut scene = Scene::new();
+        for (i, name) in (0..).zip(["a", "b", "a", "b"]) {
+            let at = i * 50_000_000;
+            scene.call("cuLaunchKernel", at, at + 5_000);
+            scene.kernel(name, 1, at + 6_000, at + 1_000_000);
+        }
+        scene.range(RangeKind::Nvtx, range, 0, 55_000_000, 95_000_000);
+        scene
+    };
+    let found = sick("cold-start", &mut scene("XlaEmitLlvmIr:#module=m#"));
+    found
+        .title
+        .must_begin("cold start: 40.0 ms spent on building kernels");
+    assert_eq!(found.inside_ns, Some(40_000_000));
+    // A module that runs compiles nothing.
+    cured("cold-start", &mut scene("XlaModule:#hlo_module=m#"));
+}
+
+#[test]
 fn what_is_pinned_between_launches_over_and_over_is_a_loop() {
     // Kernels of 20 us, with pages locked for 30 us before each and let go for 10 us behind it, by the thread that launches or another.
     let scene = |thread: u32| {

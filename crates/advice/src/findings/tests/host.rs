@@ -545,6 +545,29 @@ fn what_comes_behind_a_long_gap_is_a_batch_or_a_model() {
 }
 
 #[test]
+fn batches_that_are_waited_for_again_and_again_are_named() {
+    // Twenty kernels of 1 ms, each behind 8 MiB, 4 ms of unnamed CPU work before these or behind them.
+    let told = |before: Ns| {
+        let mut scene = Scene::new();
+        for at in (0..20).map(|i| i * 6_000_000 + before) {
+            scene.call("cudaMemcpyAsync", at, at + 2_000);
+            scene.copy(Direction::H2D, 1, 8 << 20, at + 3_000, at + 203_000);
+            let at = at + 4_210_000 - before;
+            scene.call("cudaLaunchKernel", at, at + 2_000);
+            scene.kernel("k", 1, at + 3_000, at + 1_003_000);
+        }
+        sick("no-cure", &mut scene)
+    };
+    let found = told(4_000_000);
+    found
+        .title
+        .must_have("most of it before 8 MiB come to the GPU");
+    let why = found.says.map(|it| it.why);
+    assert_eq!(why.as_deref(), Some("waiting for the next batch of 8 MiB"));
+    assert!(told(0).says.is_none());
+}
+
+#[test]
 fn a_loader_that_has_workers_is_not_told_to_have_some() {
     // Kernels of 1 ms, with a loader before each that takes 4.
     let advice = |loader: &str| {
@@ -566,7 +589,7 @@ fn a_loader_that_has_workers_is_not_told_to_have_some() {
 
 #[test]
 fn a_finding_of_a_small_part_does_not_tell_of_the_rest() {
-    // Kernels of 100 us, an allocation of 100 us behind each, and 2.8 ms of unnamed CPU code.
+    // Kernels of 100 us, an allocation of 100 us behind each, and 2.8 ms of unnamed CPU work.
     let mut scene = Scene::new();
     for at in (0..20).map(|i| i * 3_020_000) {
         scene.call("cudaLaunchKernel", at, at + 5_000);

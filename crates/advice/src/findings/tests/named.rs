@@ -342,6 +342,19 @@ fn seen_before(begin: Ns, threads: &[Seen<'_>]) -> Scene {
 }
 
 #[test]
+fn samples_of_a_compiler_before_a_first_launch_are_a_cold_start() {
+    let scene = |file: &str| {
+        let mut scene = seen_before(400_000_000, &[(1, &[(file, 1)], 40, true)]);
+        scene.call("cudaMemcpy", 0, 10_000);
+        scene.copy(Direction::H2D, 7, 4096, 4_000, 9_000);
+        scene
+    };
+    let found = sick("cold-start", &mut scene("/opt/lib/libLLVM-14.so"));
+    found.title.must_have("spent on building kernels");
+    cured("cold-start", &mut scene("/opt/lib/libmesh.so"));
+}
+
+#[test]
 fn a_thread_that_sleeps_is_told_from_one_that_works_or_is_fed_by_another() {
     let (sleep, queue) = (("/w/serve.py", 12), ("/usr/lib/python3/queue.py", 171));
     let found = sick("asleep", &mut seen(&[(1, &[sleep], 40, false)]));

@@ -5,13 +5,15 @@ use rustc_hash::FxHashMap;
 use super::{Bound, MOST, Told, cut_to, most};
 use crate::findings::alloc_loop::is_allocation;
 use crate::findings::asleep;
-use crate::findings::no_cure::{SAMPLES_MIN, SPREAD, UNTRACED};
+use crate::findings::no_cure::{SPREAD, UNTRACED};
+use crate::findings::words::mostly;
 use crate::verdict::split::CpuWork;
 use activity::Ns;
 use activity::text::counted;
 use activity::units::{duration, percent, share};
 use causes::Cause;
 use causes::first_use::is_system_wait;
+use causes::stacks::SAMPLES_MIN;
 use figures::steps::without_numbers;
 use trace::describe::host_name;
 
@@ -173,10 +175,12 @@ impl Told<'_> {
 
     pub(super) fn syncs(&self) -> [String; 2] {
         let number = counted(self.split.syncs.div_ceil(self.steps()), "sync", "syncs");
-        let Some((name, _)) = most(&self.split.sync_by) else {
+        let by = &self.split.sync_by;
+        let Some((name, time)) = most(by) else {
             return [format!("in {number}"), String::new()];
         };
         let name = self.trace.names().short(name).to_owned();
-        [format!("in {number}, mostly"), name]
+        let mostly = mostly(time, by.values().sum());
+        [format!("in {number}, {mostly}"), name]
     }
 }

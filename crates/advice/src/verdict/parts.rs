@@ -1,0 +1,107 @@
+//! What a run is made of before its steps and behind them: a start-up, and work of its own.
+
+use std::collections::BTreeMap;
+
+use super::odd::culprit;
+use super::{BOUND_MIN, find, words};
+use activity::units::{duration, percent, share};
+use activity::{Ns, Span};
+use causes::stacks::SAMPLES_MIN;
+use causes::{Cause, Causes, IdleCause, first_use};
+use figures::DeviceFigures;
+use figures::breakdown::Breakdown;
+use figures::steps::{self, Steps};
+use trace::Trace;
+
+/// A start-up that takes less than so many steps is not worth a word.
+const START_UP_STEPS: Ns = 3;
+
+/// Puts what lies before the steps and behind them beside a verdict. What is most of the run is told first.
+pub(super) fn around(of: (&Trace, &Causes<'_>), steps: &Steps, beside: &mut Vec<String>) {
+    let (start, tail) = (steps.start_up, steps.tail);
+    let all = start.hull(tail).len();
+    if start.len() >= START_UP_STEPS * steps.main().median_ns {
+        let at = match 2 * start.len() > all {
+            true => 0,
+            false => beside.len(),
+        };
+        beside.insert(at, begun(of, steps));
+    }
+    // It may be the last step, whose end nobody saw.
+    let is_step = steps.spans.len() > steps.steady.end && tail.len() < 2 * steps.main().median_ns;
+    if !is_step && share(tail.len(), all) >= BOUND_MIN {
+        beside.extend(worked(of, steps, (tail, "after")));
+    }
+}
+
+/// A start-up, or what computes before the steps for most of it.
+fn begun((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> String {
+    // Steps that warm up are no work of its own, but a first one that holds more.
+    let part = match steps.steady.start {
+        0 | 1 => steps.start_up,
+        _ => Span::new(steps.start_up.start, steps.spans[0].start),
+    };
+    let computing = |device| Breakdown::of_device(trace, device, part).compute;
+    let computing = steps::main_device(trace, steps.process).map_or(0, computing);
+    let is_own = 2 * part.len() > steps.start_up.len() && 2 * computing > part.len();
+    let worked = || worked((trace, causes), steps, (part, "before"));
+    let told = is_own.then(worked).flatten();
+    told.unwrap_or_else(|| start_up((trace, causes), steps))
+}
+
+/// What a program does before or behind its steps, where that is work of its own: it may have steps, too.
+fn worked(
+    (trace, causes): (&Trace, &Causes<'_>),
+    steps: &Steps,
+    (part, side): (Span, &str),
+) -> Option<String> {
+    let is_its = |f: &DeviceFigures| {
+        let mut streams = trace.streams_of(f.index);
+        streams.any(|it| it.1.key().process == steps.process)
+    };
+    let mut devices = figures::count(trace, None, Some(part));
+    devices.retain(is_its);
+    let own = steps::find(trace, Some(part));
+    let rest = find(trace, causes, (Some(part), &devices), &own, None).swap_remove(0);
+    let is_told = !rest.text.starts_with(words::TOO_LITTLE) && !devices.is_empty();
+    is_told.then(|| format!("{} {side} the steps, {}", duration(part.len()), rest.text))
+}
+
+/// So many steps of a start-up are told, as the first of those that are told of has a number above it.
+const START_UP_TOLD: usize = 10;
+
+/// "start-up 8.54 s, 97 % of it building kernels": what takes most of it, busy or idle.
+fn start_up((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> String {
+    let (start, mut by) = (steps.start_up, BTreeMap::<String, Ns>::new());
+    if let Some(device) = steps::main_device(trace, steps.process) {
+        let busy = Breakdown::of_device(trace, device, start);
+        by.insert("in memsets".to_owned(), busy.memset());
+        by.insert("in copies".to_owned(), busy.copy - busy.overlap);
+        for row in causes.idle_within(&[device], &[start]) {
+            *by.entry(doing(trace, &row)).or_default() += row.total_ns;
+        }
+    }
+    let of = match steps.steady.start {
+        many @ START_UP_TOLD.. => format!(", up to step {many}"),
+        _ => String::new(),
+    };
+    let text = format!("start-up {}{of}", duration(start.len()));
+    let part = |time: Ns| share(time, start.len());
+    match by.into_iter().max_by_key(|it| it.1) {
+        Some((what, time)) if part(time) >= BOUND_MIN => {
+            format!("{text}, {} of it {what}", percent(part(time)))
+        }
+        _ => text,
+    }
+}
+
+/// What the CPU is at while the GPU is idle: "building kernels", "in untraced CPU work".
+fn doing(trace: &Trace, row: &IdleCause) -> String {
+    let name = row.culprit.as_deref().unwrap_or_default();
+    let is_seen = row.seen.all >= SAMPLES_MIN && row.seen.are_of_building(trace);
+    match row.cause {
+        Cause::Load => row.words(),
+        Cause::Host if first_use::is_compiler(name) || is_seen => "building kernels".to_owned(),
+        _ => format!("in {}", culprit(row, false)),
+    }
+}
