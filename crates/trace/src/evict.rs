@@ -1,6 +1,6 @@
 //! Evicts single records of an old span to save memory, and keeps their sums.
 
-use super::{Device, Lane, Trace};
+use super::{Device, Lane, LaneId, Trace};
 use activity::Ns;
 
 /// Records between two checks of how much memory they take.
@@ -41,17 +41,17 @@ impl Trace {
             process.off_cpu.evict_before(before);
         }
         for process in 0..self.processes.len() {
-            let lanes = self
-                .streams()
-                .map(|it| it.1)
-                .chain(self.threads().map(|it| it.1));
-            let mine = lanes.filter(|it| it.key().process == process && it.kept().start > 0);
-            let kept = mine.filter(|it| !it.kept().is_empty());
+            let threads = self.threads_in(process).map(|it| it.1);
+            let lanes = self.streams_in(process).map(|it| it.1).chain(threads);
+            let kept = lanes.filter(|it| it.kept().start > 0 && !it.kept().is_empty());
             let first = kept.map(|it| it.correlation(it.kept().start)).min();
             self.processes[process]
                 .graphs
                 .evict_before(first.unwrap_or(0));
         }
+        let lanes = &self.lanes;
+        let is_kept = |call: u32, lane: LaneId| lanes[lane].find_correlation(call).is_some();
+        self.far_calls.retain(|key, lane| is_kept(key.1, *lane));
         self.hardware.evict_before(before);
         let rows = |lane: &Lane| lane.kept().start as u64;
         self.evicted = Some(Evicted {

@@ -2,7 +2,7 @@
 
 use super::clock::retime_batch;
 use super::rows::Row;
-use super::{By, Device, Engine, Lane, LaneId, LaneKey, LaneKind, Process, Route, Trace};
+use super::{By, Device, Engine, Lane, LaneId, LaneKey, LaneKind, NEAR, Process, Route, Trace};
 use activity::text::printable;
 use activity::{
     Activity, Batch, Collective, Def, DeviceInfo, Direction, GpuIdentity, Hardware, LaunchShape,
@@ -46,6 +46,7 @@ impl Trace {
         }
         for device in &mut self.devices {
             device.settle();
+            device.off.take();
         }
         let mut taken = batch.items.len() + batch.hardware.len() + batch.off_cpu.len();
         for it in batch.hardware {
@@ -98,6 +99,10 @@ impl Trace {
             correlation: item.correlation,
             detail: route.detail,
         });
+        if route.is_far && item.correlation != 0 {
+            let key = (process, item.correlation);
+            self.far_calls.entry(key).or_insert(route.lane);
+        }
         if let Some((device, engine)) = route.engine {
             let device = &mut self.devices[device];
             device.pending.push((item.span, engine));
@@ -116,8 +121,12 @@ impl Trace {
     /// Where records of this kind go; it holds until something is defined anew.
     fn find_route(&mut self, process: usize, raw: What) -> Route {
         let what = self.globalize(process, raw);
+        let lane = self.lane_for(process, &what);
+        let calls = || self.lanes_by.get(&By::CallsIn(process));
         let route = Route {
-            lane: self.lane_for(process, &what),
+            lane,
+            is_far: matches!(what, What::Call(_))
+                && calls().is_some_and(|all| all.len() > NEAR && lane > all[NEAR - 1]),
             detail: self.details.id(what),
             engine: what
                 .place()
@@ -237,10 +246,12 @@ impl Trace {
             self.unbelievable += 1;
             return DEVICES_MAX - 1;
         }
-        let taken: FxHashSet<u32> = self.devices.iter().map(|d| d.info.id).collect();
-        let id = (ordinal..u32::MAX)
-            .find(|id| !taken.contains(id))
-            .unwrap_or(ordinal);
+        let mut id = ordinal;
+        if self.devices.iter().any(|it| it.info.id == ordinal) {
+            let taken: FxHashSet<u32> = self.devices.iter().map(|d| d.info.id).collect();
+            let free = (ordinal..u32::MAX).find(|id| !taken.contains(id));
+            id = free.unwrap_or(ordinal);
+        }
         self.devices.push(Device {
             info: DeviceInfo {
                 id,
@@ -385,6 +396,10 @@ pub(super) fn slot(direction: Direction) -> Option<usize> {
 
 impl Device {
     pub(super) fn settle(&mut self) {
+        // Each of many processes sends its own, and thousands of devices have none of it.
+        if self.pending.is_empty() {
+            return;
+        }
         self.usage.add(&mut self.pending);
         self.pending.clear();
         for (bytes, copied) in self.copied_bytes.iter_mut().zip(&mut self.copied) {

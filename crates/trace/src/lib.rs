@@ -40,6 +40,7 @@ mod usage;
 mod windows;
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
@@ -135,6 +136,8 @@ pub struct Device {
     copied_bytes: [CopiedBytes; 4],
     /// The processes that have operations on it, as far as known.
     processes: Vec<usize>,
+    /// When recording of one of them was off, once somebody asked.
+    off: OnceLock<Vec<Span>>,
     pending: Vec<(Span, Engine)>,
     copied: [Vec<(Span, u64)>; 4],
 }
@@ -173,6 +176,8 @@ struct Route {
     lane: LaneId,
     detail: u32,
     engine: Option<(usize, Engine)>,
+    /// Whether it is the lane of a thread beyond the first [`NEAR`].
+    is_far: bool,
 }
 
 /// What lanes are found by: their process or their device.
@@ -199,9 +204,13 @@ pub struct Trace {
     lane_ids: FxHashMap<LaneKey, LaneId>,
     /// A job may have lanes by the thousand, and processes and devices, too.
     lanes_by: FxHashMap<By, Vec<LaneId>>,
+    /// Calls of threads beyond the first [`NEAR`] of a process, by process and correlation id.
+    far_calls: FxHashMap<(usize, u32), LaneId>,
     devices: Vec<Device>,
     processes: Vec<Process>,
     stacks: Stacks,
+    /// How many more frames of stacks may be drawn than at the beginning.
+    room_for_frames: i64,
     extent: Option<Span>,
     late: u64,
     /// What all records claim together, in ns and bytes of copies: sums of any of them fit.
@@ -399,7 +408,10 @@ impl Trace {
 
     /// The host call with this correlation id: its lane and row.
     pub fn call(&self, process: usize, correlation: u32) -> Option<(LaneId, usize)> {
-        find(self.lanes_by(By::CallsIn(process)), correlation)
+        let far = self.far_calls.get(&(process, correlation));
+        let far = far.map(|&id| (id, &self.lanes[id]));
+        let near = self.lanes_by(By::CallsIn(process)).take(NEAR);
+        find(far.into_iter().chain(near), correlation)
     }
 
     /// The first operation with this correlation id: its lane and row.
@@ -454,6 +466,7 @@ impl Trace {
             processes.map(|it| it.sampled.memory() + it.off_cpu.memory() + it.graphs.memory());
         let beside: usize = beside.sum();
         let details = self.details.entries.len() * 2 * size_of::<What>();
+        let details = details + self.far_calls.len() * size_of::<((usize, u32), LaneId)>();
         lanes + devices + details + beside + self.hardware.memory()
     }
 
@@ -461,6 +474,9 @@ impl Trace {
     /// launch overhead that the hardware itself has between two operations.
     pub const GAP_MIN: Ns = 1_000;
 }
+
+/// Threads of a process that are searched for a call one after another.
+const NEAR: usize = 256;
 
 fn with_thread<'t>(
     lanes: impl Iterator<Item = (LaneId, &'t Lane)>,

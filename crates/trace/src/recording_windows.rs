@@ -104,8 +104,12 @@ impl Trace {
     /// recorded. It is when recording of one of the device's processes was off for some of it.
     pub fn is_unrecorded(&self, device: usize, gap: Span) -> bool {
         self.devices.get(device).is_some_and(|device| {
-            let mut processes = device.processes.iter();
-            processes.any(|&process| self.recorded(process).misses(gap))
+            let off = device.off.get_or_init(|| {
+                let all = device.processes.iter();
+                let all = all.flat_map(|&it| &self.recorded(it).off);
+                Span::merged(all.copied().collect())
+            });
+            within(off, gap).next().is_some()
         })
     }
 

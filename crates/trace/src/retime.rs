@@ -65,6 +65,7 @@ impl Trace {
             }
         }
         for device in 0..self.devices.len() {
+            self.devices[device].off.take();
             self.retime_device(device, &moves);
         }
         let mut hardware = std::mem::take(&mut self.hardware);

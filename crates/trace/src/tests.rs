@@ -129,15 +129,16 @@ fn what_was_never_defined_is_a_question_mark() {
 #[test]
 fn an_operation_and_its_call_find_each_other() {
     let mut trace = Trace::default();
-    let call = |correlation| Activity {
+    let call_of = |thread, correlation| Activity {
         span: Span::new(0, 5),
         correlation,
         what: What::Call(HostCall {
-            thread: 1,
+            thread,
             name: 0,
             code: 0,
         }),
     };
+    let call = |correlation| call_of(1, correlation);
     trace.apply(named(
         0,
         "cudaLaunchKernel",
@@ -149,6 +150,14 @@ fn an_operation_and_its_call_find_each_other() {
     assert_eq!(trace.activity(lane, row).correlation, 2);
     assert_eq!(trace.operation(0, 1), None);
     assert_eq!(trace.call(1, 2), None);
+    // However many threads there are.
+    let calls = (1..1000).map(|thread| call_of(thread, 10 * thread));
+    trace.apply(named(0, "cudaLaunchKernel", calls.collect()));
+    for thread in 1..1000 {
+        let (lane, row) = trace.call(0, 10 * thread).expect("the call");
+        assert_eq!(trace.activity(lane, row).what, call_of(thread, 0).what);
+    }
+    assert_eq!(trace.call(0, 11), None);
 }
 
 #[test]

@@ -28,6 +28,11 @@ const MANY: usize = 1024;
 /// A look that comes later than so many periods after the one before tells nothing about the time between.
 const LATE: Ns = 4;
 
+/// Frames that are drawn are rows, and a look of some kilobytes may name thousands of threads with hundreds of frames each.
+/// There is room for so many, and for so many more with each look and each thread that is elsewhere in it.
+const ROOM: i64 = 1 << 18;
+const ROOM_EACH: i64 = 32;
+
 /// So many looks tell how often a thread is there.
 const SOME: usize = 64;
 
@@ -61,8 +66,8 @@ pub struct ProcessSamples {
     totals: FxHashMap<u32, Sampling>,
     /// Stretches without a look: each ends with one that came late.
     blind: Pool<Span>,
-    /// Looks that arrived out of order.
-    disordered: u64,
+    /// Looks that arrived out of order, and threads in a look for whose frames there was no room.
+    left_out: u64,
     /// The stacks of each series.
     ids: FxHashMap<u32, Vec<StackId>>,
     frames: FxHashMap<u32, Vec<Frame>>,
@@ -93,7 +98,7 @@ impl ProcessSamples {
             sum.lost += it.lost;
             sum.cost_ns += it.cost_ns;
         }
-        sum.lost += self.disordered;
+        sum.lost += self.left_out;
         sum
     }
 
@@ -211,7 +216,7 @@ impl ProcessSamples {
             threads: self.threads.clone(),
             totals: self.totals.clone(),
             blind: self.blind.clone(),
-            disordered: self.disordered,
+            left_out: self.left_out,
             ..ProcessSamples::default()
         }
     }
@@ -222,6 +227,14 @@ struct FramePiece {
     thread: u32,
     name: NameId,
     span: Span,
+}
+
+/// Frames that were drawn to their ends, and the room for more.
+struct Drawn {
+    pieces: Vec<FramePiece>,
+    room: i64,
+    /// How often a thread's frames were left out.
+    left_out: u64,
 }
 
 impl Trace {
@@ -262,7 +275,11 @@ impl Trace {
         }
         sampled.totals.insert(series, samples.sampling);
         let period = 1_000_000_000 / Ns::from(samples.sampling.hz.max(1));
-        let mut drawn = Vec::new();
+        let mut drawn = Drawn {
+            pieces: Vec::new(),
+            room: ROOM + self.room_for_frames,
+            left_out: 0,
+        };
         for look in samples.looks {
             let changed = look.changed.into_iter().map(|seen| {
                 let ids = sampled.ids.get(&series);
@@ -274,16 +291,19 @@ impl Trace {
             });
             let changed: Vec<SampledThread> = changed.collect();
             let mut named = Named {
-                stacks: &self.stacks,
+                stacks: &mut self.stacks,
                 names: &mut self.names,
                 known: FxHashMap::default(),
             };
+            drawn.room += ROOM_EACH * (1 + changed.len() as i64);
             sampled.take(look.time, &changed, period, &mut named, &mut drawn);
         }
+        sampled.left_out += drawn.left_out;
+        self.room_for_frames = drawn.room - ROOM;
         if let Some(extent) = sampled.extent() {
             self.extent = Some(self.extent.map_or(extent, |it| it.hull(extent)));
         }
-        self.draw(process, drawn);
+        self.draw(process, drawn.pieces);
     }
 
     /// Puts frames into the lanes of their threads.
@@ -329,13 +349,13 @@ impl ProcessSamples {
         changed: &[SampledThread],
         period: Ns,
         named: &mut Named<'_>,
-        drawn: &mut Vec<FramePiece>,
+        drawn: &mut Drawn,
     ) {
         let count = self.looks.len();
         let last = count.checked_sub(1).and_then(|it| self.looks.get(it));
         let last = last.copied();
         if last.is_some_and(|last| last >= time) || count >= u32::MAX as usize {
-            self.disordered += 1;
+            self.left_out += 1;
             return;
         }
         self.looks.push(time);
@@ -353,17 +373,13 @@ impl ProcessSamples {
             self.blind.push(Span::new(last, time));
             for (&thread, open) in &mut self.open {
                 open.cut(thread, 0, until, drawn);
-                let stack = std::mem::take(&mut open.stack);
-                open.stack = stack;
-                let names = named.drawn(stack).iter();
-                open.frames.extend(names.map(|name| (*name, from)));
+                open.begin(named.drawn(open.stack), from, drawn);
             }
         } else if self.is_piece_over(last, time) {
             for (&thread, open) in &mut self.open {
                 let names: Vec<NameId> = open.frames.iter().map(|it| it.0).collect();
                 open.cut(thread, 0, until, drawn);
-                open.frames
-                    .extend(names.into_iter().map(|name| (name, until)));
+                open.begin(&names, until, drawn);
             }
         }
         for seen in changed {
@@ -376,8 +392,7 @@ impl ProcessSamples {
             let same = same.take_while(|(a, b)| a.0 == **b).count();
             open.cut(seen.thread, same, until, drawn);
             open.stack = seen.stack;
-            let new = names.iter().skip(same);
-            open.frames.extend(new.map(|name| (*name, from)));
+            open.begin(&names[same..], from, drawn);
         }
         self.open.retain(|_, open| open.stack != 0);
     }
@@ -395,25 +410,23 @@ impl ProcessSamples {
 
 /// What stacks are drawn as, by their ids: threads of one look are often at the same place.
 struct Named<'t> {
-    stacks: &'t Stacks,
+    stacks: &'t mut Stacks,
     names: &'t mut Names,
     known: FxHashMap<StackId, Vec<NameId>>,
 }
 
 impl Named<'_> {
     fn drawn(&mut self, stack: StackId) -> &[NameId] {
-        self.known.entry(stack).or_insert_with(|| {
-            let drawn = self.stacks.drawn(stack).into_iter();
-            drawn.map(|it| self.names.intern(&it)).collect()
-        })
+        let known = self.known.entry(stack);
+        known.or_insert_with(|| self.stacks.drawn(stack, self.names))
     }
 }
 
 impl Open {
     /// Ends the frames from a depth on.
-    fn cut(&mut self, thread: u32, depth: usize, end: Ns, drawn: &mut Vec<FramePiece>) {
+    fn cut(&mut self, thread: u32, depth: usize, end: Ns, drawn: &mut Drawn) {
         let ended = self.frames.drain(depth.min(self.frames.len())..);
-        drawn.extend(
+        drawn.pieces.extend(
             ended
                 .filter(|(_, start)| *start < end)
                 .map(|(name, start)| FramePiece {
@@ -422,5 +435,16 @@ impl Open {
                     span: Span::new(start, end),
                 }),
         );
+    }
+
+    /// Begins frames, where there is room for them.
+    fn begin(&mut self, names: &[NameId], from: Ns, drawn: &mut Drawn) {
+        let count = names.len() as i64;
+        if count > drawn.room {
+            drawn.left_out += 1;
+            return;
+        }
+        drawn.room -= count;
+        self.frames.extend(names.iter().map(|name| (*name, from)));
     }
 }

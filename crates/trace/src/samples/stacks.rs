@@ -1,14 +1,19 @@
 //! Stacks, each defined once, and which of their frames are in the user's own code.
 
+use rustc_hash::FxHashMap;
+
+use super::super::Names;
 use super::super::pool::Interned;
 use activity::anonymous::{is_own, short_file};
-use activity::{Frame, StackId};
+use activity::{Frame, NameId, StackId};
 
 /// All stacks of a timeline, each defined once.
 #[derive(Clone, Debug, Default)]
 pub struct Stacks {
     frames: Interned<Frame>,
     stacks: Interned<(StackId, u32)>,
+    /// What frames are drawn as, and whether they are the user's own, by their numbers.
+    drawn: FxHashMap<u32, (NameId, bool)>,
 }
 
 impl Stacks {
@@ -25,13 +30,18 @@ impl Stacks {
 
     /// The frames of a stack, innermost first.
     pub fn frames(&self, stack: StackId) -> impl Iterator<Item = &Frame> {
+        let of = |number| self.frames.entries.get(number as usize);
+        self.numbers(stack).filter_map(of)
+    }
+
+    fn numbers(&self, stack: StackId) -> impl Iterator<Item = u32> + '_ {
         let mut next = stack;
         std::iter::from_fn(move || {
             let index = (next as usize).checked_sub(1)?;
             let &(caller, frame) = self.stacks.entries.get(index)?;
             // A caller is always defined before its callee, so this ends.
             next = caller;
-            self.frames.entries.get(frame as usize)
+            Some(frame)
         })
     }
 
@@ -53,28 +63,28 @@ impl Stacks {
 
     /// The drawn part of a stack, outermost first: the user's own frames with their lines, and the innermost one's
     /// callee. All of it where no frame is the user's own. Of a deep one these are the innermost.
-    pub(super) fn drawn(&self, stack: StackId) -> Vec<String> {
+    pub(super) fn drawn(&mut self, stack: StackId, names: &mut Names) -> Vec<NameId> {
         const DEEPEST: usize = 256;
-        let mut drawn = Vec::new();
-        let mut called = None;
-        let frames = || self.frames(stack).take(DEEPEST);
-        for frame in frames() {
-            let file = short_file(&frame.file);
-            if is_own(&frame.file) {
-                if drawn.is_empty() {
-                    drawn.extend(called.take());
-                }
-                drawn.push(format!("{file}:{} {}", frame.line, frame.function));
-            } else {
-                called = Some(format!("{file} {}", frame.function));
-            }
+        let mut all: Vec<(NameId, bool)> = Vec::new();
+        let numbers: Vec<u32> = self.numbers(stack).take(DEEPEST).collect();
+        for number in numbers {
+            let known = self.drawn.get(&number).copied();
+            all.extend(known.or_else(|| {
+                let it = self.frames.entries.get(number as usize)?;
+                let (file, is_own) = (short_file(&it.file), is_own(&it.file));
+                let text = match is_own {
+                    true => format!("{file}:{} {}", it.line, it.function),
+                    false => format!("{file} {}", it.function),
+                };
+                let drawn = (names.intern(&text), is_own);
+                self.drawn.insert(number, drawn);
+                Some(drawn)
+            }));
         }
-        if drawn.is_empty() {
-            let whole = |f: &Frame| format!("{} {}", short_file(&f.file), f.function);
-            drawn = frames().map(whole).collect();
-        }
-        drawn.reverse();
-        drawn
+        let own = all.iter().position(|it| it.1);
+        let is_drawn = |at: usize| all[at].1 || own.is_none_or(|own| at + 1 == own);
+        let drawn = (0..all.len()).rev().filter(|at| is_drawn(*at));
+        drawn.map(|at| all[at].0).collect()
     }
 
     /// A copy for reading.
@@ -82,6 +92,7 @@ impl Stacks {
         Stacks {
             frames: self.frames.snapshot(),
             stacks: self.stacks.snapshot(),
+            drawn: FxHashMap::default(),
         }
     }
 }

@@ -220,35 +220,62 @@ fn old_looks_are_let_go_and_the_others_stay_what_they_were() {
     assert_eq!(kept, 5_000 - 4 * 1024, "{:?}", sampled.extent());
 }
 
+/// Threads that 20 looks see in a stack, and how many rows are drawn of them.
+fn crowd(threads: u32, stack: StackId, hz: u32) -> (Trace, usize) {
+    let all = (1..=threads).map(|thread| SampledThread {
+        thread,
+        stack,
+        is_running: true,
+    });
+    let look = |at: Ns| StackSample {
+        time: at * 600 * MS,
+        changed: all.clone().filter(|_| at == 0).collect(),
+    };
+    // From 8 on each stack has one frame more.
+    let deep = (8..=stack).map(|id| SampleDef::Stack {
+        id,
+        caller: id - 1,
+        frame: 2,
+    });
+    let mut trace = Trace::default();
+    trace.apply(Batch {
+        samples: Some(Samples {
+            series: 3,
+            defs: defs().into_iter().chain(deep).collect(),
+            looks: (0..20).map(look).collect(),
+            sampling: Sampling {
+                hz,
+                ..Sampling::default()
+            },
+        }),
+        ..Batch::default()
+    });
+    let rows = trace.lanes().iter().map(crate::Lane::len).sum::<usize>();
+    (trace, rows)
+}
+
 /// A file of 83 kB claimed 8,000 threads at one place, and each half second drew all of their frames.
 #[test]
 fn threads_by_the_thousand_are_drawn_in_longer_pieces() {
-    let rows = |threads: u32| {
-        let all = (1..=threads).map(|thread| SampledThread {
-            thread,
-            stack: 2,
-            is_running: true,
-        });
-        let look = |at: Ns| StackSample {
-            time: at * 600 * MS,
-            changed: all.clone().filter(|_| at == 0).collect(),
-        };
-        let mut trace = Trace::default();
-        trace.apply(Batch {
-            samples: Some(Samples {
-                series: 3,
-                defs: defs(),
-                looks: (0..20).map(look).collect(),
-                sampling: Sampling {
-                    hz: 1,
-                    ..Sampling::default()
-                },
-            }),
-            ..Batch::default()
-        });
-        trace.lanes().iter().map(crate::Lane::len).sum::<usize>()
-    };
     // Two frames each: 19 pieces of all, and of 8,000 threads those that end each 8 s.
-    assert_eq!(rows(2), 2 * 2 * 19);
-    assert_eq!(rows(8_000), 2 * 8_000);
+    assert_eq!(crowd(2, 2, 1).1, 2 * 2 * 19);
+    assert_eq!(crowd(8_000, 2, 1).1, 2 * 8_000);
+}
+
+/// The same with stacks of 100 frames, and looks that come so late that each ends what was drawn: 1.5 GB.
+#[test]
+fn of_deep_stacks_of_many_threads_as_many_frames_are_drawn_as_there_is_room() {
+    let (few, rows) = crowd(2, 107, 100);
+    assert_eq!(rows, 2 * 101 * 19);
+    assert_eq!(few.processes()[0].sampled.totals().lost, 0);
+    let (many, rows) = crowd(4_000, 107, 100);
+    let room = (ROOM + ROOM_EACH * (20 + 4_000)) as usize;
+    assert!((room / 2..=room).contains(&rows), "{rows}");
+    // What is left out is counted, and stays as samples.
+    let sampled = &many.processes()[0].sampled;
+    let open: usize = sampled.open.values().map(|it| it.frames.len()).sum();
+    let drawn = (rows + open) as u64 / 101;
+    assert_eq!(sampled.totals().lost, 20 * 4_000 - drawn);
+    let all = Span::new(0, 12_000 * MS);
+    assert_eq!(sampled.within(4_000, all).count(), 20);
 }
