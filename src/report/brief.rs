@@ -23,8 +23,7 @@ impl Report {
     /// # Errors
     /// Never for a report that [`Report::new`] made; the serializer's signature has it.
     pub fn brief(&self) -> serde_json::Result<String> {
-        let mut whole = serde_json::to_value(self)?;
-        super::offsets::add(&mut whole, self.origin_ns);
+        let whole: Value = serde_json::from_str(&self.json()?)?;
         let mut lists = vec![
             ("causes", self.causes(&whole)),
             ("findings", self.findings(&whole)),

@@ -244,9 +244,8 @@ impl Report {
     /// # Errors
     /// Never for a report that [`Report::new`] made; the serializer's signature has it.
     pub fn json(&self) -> serde_json::Result<String> {
-        let mut value = serde_json::to_value(self)?;
-        offsets::add(&mut value, self.origin_ns);
-        serde_json::to_string_pretty(&value).map(plain_json)
+        let json = serde_json::to_string_pretty(self)?;
+        Ok(plain_json(offsets::with(&json, self.origin_ns)))
     }
 
     /// Whether no expectation failed; also when there is none.

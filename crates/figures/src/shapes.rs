@@ -161,7 +161,9 @@ pub(crate) fn rows(
         let waited = launch(trace, device as usize, ran);
         let device = trace.devices().get(device as usize);
         let fill = Fill::of(&launched, device.map_or(&unknown, |it| &it.info));
-        let of_name = rows.entry(launched.name).or_default();
+        let of_name = rows.entry(launched.name);
+        // Most kernels have one.
+        let of_name = of_name.or_insert_with(|| Vec::with_capacity(1));
         let alike = LaunchShape {
             local: 0,
             cluster: [0; 3],

@@ -85,17 +85,18 @@ impl Names {
 
 /// Longest mangled name that is worth demangling: templates can blow up beyond all use.
 const MANGLED_MAX: usize = 4096;
-/// The longest result of demangling. A substitution in a mangled name can double the text with few letters: without a
-/// bound, 300 letters take all memory.
+/// The longest result of demangling, and how many bytes of it a letter may bring beyond some. A substitution in a mangled name can
+/// double the text with few letters. Without a bound, 300 letters take all memory; names by the thousand, much of it.
 const DEMANGLED_MAX: usize = 16 << 10;
+const DEMANGLED_EACH: usize = 16;
+const DEMANGLED_SOME: usize = 512;
 
-/// A text of at most [`DEMANGLED_MAX`] bytes.
-#[derive(Default)]
-struct BoundedText(String);
+/// A text of at most so many bytes.
+struct BoundedText(String, usize);
 
 impl fmt::Write for BoundedText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        if self.0.len() + text.len() > DEMANGLED_MAX {
+        if self.0.len() + text.len() > self.1 {
             return Err(fmt::Error);
         }
         self.0.push_str(text);
@@ -109,7 +110,8 @@ fn demangle(raw: &str) -> String {
         return raw.to_owned();
     }
     let options = cpp_demangle::DemangleOptions::new().recursion_limit(192);
-    let mut name = BoundedText::default();
+    let most = DEMANGLED_SOME + DEMANGLED_EACH * raw.len();
+    let mut name = BoundedText(String::new(), most.min(DEMANGLED_MAX));
     let written = cpp_demangle::Symbol::new(raw)
         .ok()
         .and_then(|symbol| symbol.structured_demangle(&mut name, &options).ok());
@@ -191,6 +193,8 @@ mod tests {
             "f(p<int, int>, p<p<int, int>, p<int, int> >, p<p<p<int, int>, p<int, int> >, p<p<int, int>, p<int, int> > >)"
         );
         assert_eq!(demangle(&bomb(34)), bomb(34));
+        // 90 letters would be 9 KB, and a file of such names a hundred times its size.
+        assert_eq!(demangle(&bomb(8)), bomb(8));
     }
 
     #[test]

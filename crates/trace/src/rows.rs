@@ -292,7 +292,8 @@ impl Default for Rows {
             group_starts: [Ns::MAX; GROUPS],
             group_longest: [-1; GROUPS],
             group_at: [0; GROUPS],
-            groups: Vec::new(),
+            // Most lanes have one, where they are by the thousand.
+            groups: Vec::with_capacity(1),
             origin: 0,
             times: Times::Narrow(Vec::new()),
             correlations: Vec::new(),

@@ -78,10 +78,20 @@ impl TableWriter<'_> {
         self.launches()?;
         self.hardware()?;
         self.stalls()?;
-        let value = serde_json::to_value(&report)
+        let Report {
+            devices,
+            verdicts,
+            findings,
+            ranks,
+            ..
+        } = &report;
+        let rows = serde_json::to_value((devices, verdicts, findings, ranks))
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-        for table in ["devices", "verdicts", "findings", "ranks"] {
-            self.report_rows(table, &value[table])?;
+        for (at, table) in ["devices", "verdicts", "findings", "ranks"]
+            .iter()
+            .enumerate()
+        {
+            self.report_rows(table, &rows[at])?;
         }
         Ok(())
     }

@@ -17,31 +17,29 @@ pub(super) fn of_device<'s>(scope: &'s Scope, f: &DeviceFigures) -> &'s [Config]
 }
 
 fn find(scope: &Scope, f: &DeviceFigures) -> Vec<Config> {
-    let mut all: FxHashMap<ShapeId, (Config, Vec<Ns>)> = FxHashMap::default();
+    // Names may be by the thousand.
+    let mut all: FxHashMap<ShapeId, (At, Vec<Ns>)> = FxHashMap::default();
     let device = &scope.trace.devices()[f.index].info;
     for (place, activity) in scope.operations(f) {
-        let What::Kernel(kernel) = activity.what else {
-            continue;
-        };
-        let config = all.entry(kernel.shape).or_insert_with(|| {
-            let shape = scope.trace.shape(kernel.shape);
-            let fill = Fill::of(&shape, device);
-            let row = ShapeRow {
-                fill,
-                ..ShapeRow::default()
-            };
-            let config = Config {
-                id: kernel.shape,
-                shape,
-                row,
-                first: place,
-                usual: 0,
-            };
-            (config, Vec::new())
-        });
-        config.1.push(activity.span.len());
+        if let What::Kernel(kernel) = activity.what {
+            let known = all.entry(kernel.shape);
+            let known = known.or_insert_with(|| (place, Vec::new()));
+            known.1.push(activity.span.len());
+        }
     }
-    let of_one = |(mut config, mut times): (Config, Vec<Ns>)| {
+    let of_one = |(id, (first, mut times)): (ShapeId, (At, Vec<Ns>))| {
+        let shape = scope.trace.shape(id);
+        let row = ShapeRow {
+            fill: Fill::of(&shape, device),
+            ..ShapeRow::default()
+        };
+        let mut config = Config {
+            id,
+            shape,
+            row,
+            first,
+            usual: 0,
+        };
         config.usual = lower_median(&mut times).unwrap_or(0);
         // What several do is the kernel's own.
         if times.iter().filter(|it| !config.is_usual(**it)).count() > 1 {
@@ -51,7 +49,7 @@ fn find(scope: &Scope, f: &DeviceFigures) -> Vec<Config> {
         (config.row.count, config.row.total_ns) = (times.len() as u64, times.iter().sum());
         config
     };
-    let mut all: Vec<Config> = all.into_values().map(of_one).collect();
+    let mut all: Vec<Config> = all.into_iter().map(of_one).collect();
     all.sort_by_key(|it| (std::cmp::Reverse(it.row.total_ns), it.first));
     if is_sampled(scope, f) {
         name_limits(scope, f, &mut all);
