@@ -2,8 +2,8 @@
 """tests/soak.py CUPTOP FAKES SECONDS: whether anything grows that should not.
 
 For so long it records a program, follows that recording on a screen, watches a scenario that is written anew each second, and attaches to
-a program and leaves it, 100 times in all. Each tenth of the time it prints memory (KiB), descriptors and threads of all four. FAKES is a
-folder with what `tests/attach/harness.rs` makes of `tests/fake`: `program`, `libcuda.so.1`, `libcupti.so.13`."""
+a program and leaves it, 100 times in all. Each tenth of the time it prints memory (KiB), descriptors, threads and seconds of processor of all
+four, and at the end the processor's share in each third. FAKES is a folder with what `tests/attach/harness.rs` makes of `tests/fake`: `program`, `libcuda.so.1`, `libcupti.so.13`."""
 import os, pty, shutil, subprocess, sys, tempfile, threading, time
 
 cuptop, fakes, seconds = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), int(sys.argv[3])
@@ -25,7 +25,9 @@ def on_screen(*arguments):
 def figures(pid):
     status = open(f"/proc/{pid}/status").read()
     number = lambda name: int(status.split(name + ":")[1].split()[0])
-    return number("VmRSS"), len(os.listdir(f"/proc/{pid}/fd")), number("Threads")
+    used = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
+    used = (int(used[11]) + int(used[12])) / os.sysconf("SC_CLK_TCK")
+    return number("VmRSS"), len(os.listdir(f"/proc/{pid}/fd")), number("Threads"), used
 
 scenario = folder + "/s.toml"
 text = 'name = "soak"\n[buffers.x]\nbytes = "1 MiB"\n[[variant]]\nname = "v"\nsteps = [{ for = "i in 0..%d", do = [{ h2d = "x" }] }]\n'
@@ -36,7 +38,14 @@ time.sleep(2)
 left = subprocess.Popen([fakes + "/program", "late"], env=env, stdin=subprocess.PIPE, **quiet)
 time.sleep(1)
 all_of_them = {"trace": traced, "open": on_screen("open", folder + "/job"), "run": on_screen("run", "--backend", "sim", scenario), "attached": left}
-begun, rounds, printed = time.time(), 0, 0
+begun, rounds, printed, rows = time.time(), 0, 0, []
+
+def row():
+    passed = time.time() - begun
+    seen = {name: figures(it.pid) if it.poll() is None else it.returncode for name, it in all_of_them.items()}
+    print(f"{passed:5.0f} s", seen, flush=True)
+    return passed, seen
+
 while time.time() - begun < seconds:
     passed = time.time() - begun
     open(scenario, "w").write(text % (5 + int(passed) % 7))
@@ -48,9 +57,15 @@ while time.time() - begun < seconds:
         shutil.rmtree(f"{folder}/a{rounds}", ignore_errors=True)
     if passed >= printed * seconds / 10:
         printed += 1
-        print(f"{passed:5.0f} s", {name: figures(it.pid) if it.poll() is None else it.returncode for name, it in all_of_them.items()}, flush=True)
+        rows.append(row())
     time.sleep(max(0.0, 1 - (time.time() - begun - passed)))
-print(f"{time.time() - begun:5.0f} s", {name: figures(it.pid) if it.poll() is None else it.returncode for name, it in all_of_them.items()}, rounds, "times attached")
+rows.append(row())
+print(rounds, "times attached")
+thirds = [min(rows, key=lambda it: abs(it[0] - part * seconds / 3)) for part in range(4)]
+for name in all_of_them:
+    if all(isinstance(of[name], tuple) for _, of in thirds):
+        shares = ((b[name][3] - a[name][3]) / (then - now) for (now, a), (then, b) in zip(thirds, thirds[1:]))
+        print(name, "processor by thirds:", ", ".join(f"{share:.2%}" for share in shares))
 for it in all_of_them.values(): it.terminate()
 for it in all_of_them.values(): it.wait()
 shutil.rmtree(folder, ignore_errors=True)

@@ -202,7 +202,11 @@ fn whole_file(
     recording::file::refuse_foreign_links(path)?;
     // A pipe is one by its name in `/dev/fd` alone: where that leads, nothing lies.
     if path.metadata().is_ok_and(|found| !found.is_file()) {
-        return fill(&File::options().write(true).open(path)?);
+        let pipe = File::options().write(true).open(path)?;
+        // By now it may be a link to a file.
+        if !pipe.metadata()?.is_file() {
+            return fill(&pipe);
+        }
     }
     // A link stays, and what it leads to is replaced, or made.
     let target = path

@@ -16,7 +16,18 @@ pub const TEXT: u64 = 256 << 10;
 /// # Errors
 /// When the system does not allow it, or it is something else than a plain file.
 pub fn open(path: &Path) -> io::Result<File> {
-    let file = open_any(path)?;
+    plain(open_any(path)?)
+}
+
+/// As [`open`], but a link is refused.
+///
+/// # Errors
+/// As [`open`], and when it is a link.
+pub fn open_no_link(path: &Path) -> io::Result<File> {
+    plain(open_with(path, libc::O_NOFOLLOW)?)
+}
+
+fn plain(file: File) -> io::Result<File> {
     let why = "not a plain file";
     match file.metadata()?.is_file() {
         true => Ok(file),
@@ -39,8 +50,12 @@ pub fn create(path: &Path) -> io::Result<File> {
 /// # Errors
 /// When the system does not allow it.
 pub fn open_any(path: &Path) -> io::Result<File> {
+    open_with(path, 0)
+}
+
+fn open_with(path: &Path, flags: i32) -> io::Result<File> {
     // The standard library closes it in children by itself.
-    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let flags = flags | libc::O_NONBLOCK | libc::O_NOCTTY;
     File::options().read(true).custom_flags(flags).open(path)
 }
 
@@ -87,6 +102,10 @@ mod tests {
         let made = File::create(&sparse).and_then(|file| file.set_len(1 << 40));
         made.expect("a sparse file");
 
+        let link = folder.join("link");
+        std::os::unix::fs::symlink(&plain, &link).expect("a link");
+        assert!(open(&link).is_ok() && open_no_link(&plain).is_ok());
+        assert!(open_no_link(&link).is_err() && open_no_link(&fifo).is_err());
         assert_eq!(read(&plain, 1024).expect("it fits"), [b'x'; 1024]);
         let kind = |path: &Path, most| read(path, most).expect_err("refused").kind();
         assert_eq!(kind(&plain, 1023), io::ErrorKind::FileTooLarge);

@@ -13,6 +13,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{MemfdFlags, StatVfsMountFlags, memfd_create, statvfs};
 use rustix::process::geteuid;
 
+use activity::door;
+
 use crate::private;
 
 /// The unpacked library.
@@ -83,17 +85,16 @@ fn check_executable(directory: &Path) -> io::Result<()> {
 }
 
 fn is_intact(path: &Path, content: &[u8]) -> bool {
-    let Ok(found) = path.symlink_metadata() else {
+    let Ok(file) = door::open_no_link(path) else {
         return false;
     };
-    if !found.is_file() || found.uid() != geteuid().as_raw() || found.len() != content.len() as u64
-    {
-        return false;
-    }
-    let mut bytes = Vec::with_capacity(content.len());
-    File::open(path)
-        .and_then(|mut file| file.read_to_end(&mut bytes))
-        .is_ok_and(|_| bytes == content)
+    let is_ours = |it: std::fs::Metadata| it.uid() == geteuid().as_raw();
+    let mut bytes = Vec::with_capacity(content.len() + 1);
+    file.metadata().is_ok_and(is_ours)
+        && file
+            .take(content.len() as u64 + 1)
+            .read_to_end(&mut bytes)
+            .is_ok_and(|_| bytes == content)
 }
 
 /// In memory, under a name that every descendant of ours can open as long as we live, whatever descriptors it closes.

@@ -31,18 +31,25 @@ pub(crate) enum ChildEvent {
 
 /// How the process ended.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct End(Option<ExitStatus>);
+pub(crate) struct End {
+    status: Option<ExitStatus>,
+    /// Whether it had to be killed, because it did not end when it was asked to.
+    was_killed: bool,
+}
 
 impl End {
     /// Its exit code, or 128 and the signal that ended it.
     pub(crate) fn code(self) -> i32 {
-        self.0.and_then(exit_code).unwrap_or(4)
+        self.status.and_then(exit_code).unwrap_or(4)
     }
 
     /// In words.
     pub(crate) fn describe(self) -> String {
         use std::os::unix::process::ExitStatusExt as _;
-        match self.0 {
+        match self.status {
+            Some(_) if self.was_killed => {
+                "it did not end when it was asked to: cuptop killed it".to_owned()
+            }
             Some(status) => match (status.code(), status.signal()) {
                 (Some(code), _) => format!("it ended with exit code {code}"),
                 (None, Some(signal)) => format!("it was ended by signal {signal}{}", name(signal)),
@@ -145,7 +152,10 @@ impl Child {
             GRACE,
             || while heard.try_recv().is_ok() {},
         );
-        End(ended.map_or_else(|killed| killed, Some))
+        End {
+            was_killed: ended.is_err(),
+            status: ended.map_or_else(|killed| killed, Some),
+        }
     }
 }
 
@@ -190,6 +200,18 @@ fn forward(from: impl Read, is_error: bool, to: &Sender<ChildEvent>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_is_killed_by_us_was_not_short_of_memory() {
+        let mut sleeps = Command::new("sleep").arg("60").spawn().expect("sleep");
+        let ended = await_end(&mut sleeps, Duration::ZERO, || {});
+        let end = |was_killed| End {
+            status: ended.expect_err("killed"),
+            was_killed,
+        };
+        assert!(end(true).describe().contains("cuptop killed it"));
+        assert!(end(false).describe().contains("out of memory?"));
+    }
 
     #[test]
     fn lines_that_are_no_events_are_output() {

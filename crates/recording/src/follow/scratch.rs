@@ -2,7 +2,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -92,16 +92,17 @@ fn sweep(place: &Path) {
     for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
         let path = entry.path();
         let name = entry.file_name();
-        let is_ours = name.as_encoded_bytes().starts_with(PREFIX.as_bytes())
-            && entry
-                .metadata()
-                .is_ok_and(|it| it.is_dir() && it.uid() == me);
-        if !is_ours {
+        if !name.as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
             continue;
         }
-        let Ok(lock) = File::open(&path) else {
+        let mut options = File::options();
+        let folder = options.custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW);
+        let Ok(lock) = folder.read(true).open(&path) else {
             continue;
         };
+        if lock.metadata().is_ok_and(|it| it.uid() != me) {
+            continue;
+        }
         let is_written =
             |file: PathBuf| door::open(&file).is_ok_and(|file| file.try_lock_shared().is_err());
         let files = super::files::all_of(&path).unwrap_or_default();
