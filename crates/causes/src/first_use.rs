@@ -2,8 +2,6 @@
 
 mod made;
 
-pub use made::is_compiler;
-
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::graph::{CallId, CallKind, Graph, NONE, OpId};
@@ -346,7 +344,7 @@ fn waits(trace: &Trace, key: LaneKey, within: Span) -> Ns {
 }
 
 /// First operators of a name on their thread that took much longer than those after them, as code is compiled. And those
-/// in which a library times by events what is fastest.
+/// in which a library times by events what is fastest, or the compiler of XLA is at work.
 fn operators(trace: &Trace, graph: &Graph) -> Vec<First> {
     let calls = 0..graph.calls.len() as CallId;
     let timed = calls.filter(|&call| graph.calls.kind[call as usize] == CallKind::WaitEvent);
@@ -354,16 +352,23 @@ fn operators(trace: &Trace, graph: &Graph) -> Vec<First> {
     let timed = timed.filter(|(_, name)| cases::SEARCH.holds(is_search(name)));
     let mut found: Vec<First> = timed.map(|it| it.0).collect();
     for (id, lane) in trace.lanes().iter().enumerate() {
-        let is_of_ops = !cases::SYSTEM_CALLS.holds(trace.source.kind == SourceKind::Nsys)
-            && matches!(lane.key().kind, LaneKind::Range { .. });
-        if !is_of_ops || lane.kept().start > 0 {
+        if !matches!(lane.key().kind, LaneKind::Range { .. }) || lane.kept().start > 0 {
             continue;
         }
+        let are_systems = cases::SYSTEM_CALLS.holds(trace.source.kind == SourceKind::Nsys);
         let mut rows: FxHashMap<NameId, Vec<usize>> = FxHashMap::default();
+        let mut compiled = Ns::MIN;
         for (row, activity) in trace.activities(id, lane.kept()) {
-            if let What::Range(range) = activity.what
-                && range.kind == RangeKind::CpuOp
-            {
+            let What::Range(range) = activity.what else {
+                continue;
+            };
+            if range.kind == RangeKind::Nvtx && is_compiler(trace.names().full(range.name)) {
+                // What lies in it is a part of it.
+                if activity.span.start >= compiled {
+                    compiled = activity.span.end;
+                    found.push((activity.span, (id, row)));
+                }
+            } else if range.kind == RangeKind::CpuOp && !are_systems {
                 let list = rows.entry(range.name).or_default();
                 if list.len() < SAMPLE {
                     list.push(row);
@@ -395,6 +400,12 @@ pub fn pins(name: &str) -> bool {
 /// Whether an operator is one of a library that waits only while it tries what is fastest, once for each shape.
 pub fn is_search(name: &str) -> bool {
     name.contains("cudnn") || name.contains("miopen")
+}
+
+/// Whether a range is one that the compiler of XLA marks its work with.
+pub fn is_compiler(name: &str) -> bool {
+    let runs = ["XlaModule", "XlaLauncher"];
+    name.starts_with("Xla") && !runs.iter().any(|it| name.starts_with(it))
 }
 
 /// The innermost CPU op, or range, that a call was made in, and its name.

@@ -39,8 +39,8 @@ pub struct StepList {
     pub tokens_per_s: Option<(f64, f64)>,
     /// That in words, of uneven ones their range.
     length: String,
-    /// How many of them warm up.
-    early: usize,
+    /// How many of them are no warm-up.
+    steady: usize,
     /// One that shows what the headline says: the typical one, another of its kind, an odd or a slow one.
     first: usize,
 }
@@ -102,7 +102,7 @@ impl StepList {
             median: main.median_ns,
             tokens_per_s: steps.tokens().map(|it| it.1),
             length: main.length(),
-            early: steps.steady.start,
+            steady: steps.spans.len() - steps.steady.start,
             first: first.unwrap_or(main.typical),
         }
     }
@@ -113,7 +113,7 @@ impl StepList {
         after.saturating_sub(1)
     }
 
-    /// "step 318 of 752 · 56.1 ms · typical", of all "48 steps of 9.43 ms · 1 odd, 46 before that warm up".
+    /// "step 318 of 752 · 56.1 ms · typical", of all but those that warm up "706 steps of 56.1 ms · 37 odd".
     pub fn words(&self, one: Option<usize>) -> String {
         let all = self.all.len() as u64;
         let Some(at) = one else {
@@ -121,12 +121,8 @@ impl StepList {
                 0 => String::new(),
                 odd => format!(" · {odd} odd"),
             };
-            let early = match self.early {
-                0 => String::new(),
-                early => format!(", {early} before that warm up"),
-            };
-            let steady = counted(all - self.early as u64, "step", "steps");
-            return format!("{steady} of {}{odd}{early}", self.length);
+            let steady = counted(self.steady as u64, "step", "steps");
+            return format!("{steady} of {}{odd}", self.length);
         };
         let (step, number) = (&self.all[at], count(at as u64 + 1));
         let length = duration(step.span.len());

@@ -26,9 +26,6 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     cold.add_first_calls();
     cold.add_first_operators();
     cold.add_built();
-    if cold.is_of_start() {
-        cold.add_compiled();
-    }
     cold.add_pinning();
     let (time, whole) = (cold.has.time(), cold.whole.len());
     let is_pinning = cold.has.is_mostly(Work::Pinning, time);
@@ -80,19 +77,13 @@ fn idle_of_first(scope: &Scope, f: &DeviceFigures, pinning: &FxHashSet<CallId>) 
     looked.span.end = f.span.end.min(end);
     let first = scope.idle_that(&looked, |gap, piece| {
         let is_first = piece.cause.is_of_host() && scope.causes.is_first(gap.next, piece);
-        (is_first || compiles(scope, piece)) && !is_in(piece, pinning)
+        is_first && !is_in(piece, pinning)
     });
     // What is pinned for the first time behind the start counts, too.
     let whole = || scope.within(None, scope.devices);
     let pinned = || whole().idle_that(f, |_, piece| is_in(piece, pinning));
     let pinned = if pinning.is_empty() { 0 } else { pinned() };
     (first + pinned, pinned)
-}
-
-/// Whether the compiler of XLA is what a piece is, by its own ranges.
-fn compiles(scope: &Scope, piece: &Piece) -> bool {
-    let name = scope.causes.host_name(piece.culprit);
-    name.is_some_and(|it| first_use::is_compiler(scope.trace.names().full(it)))
 }
 
 /// Whether one of these calls is what a piece is.
@@ -254,9 +245,11 @@ impl Cold<'_, '_> {
             let time = own.iter().map(|part| part.len()).sum::<Ns>();
             // The calls in it may be all there is to it.
             if cases::COLD_MIN.is_reached_by(time - within(&own, &self.has.spans.concat())) {
-                let tries =
-                    matches!(trace_name(scope, place), Some(name) if first_use::is_search(name));
-                let work = if tries { Work::Trying } else { Work::First };
+                let work = match trace_name(scope, place) {
+                    Some(name) if first_use::is_search(name) => Work::Trying,
+                    Some(name) if first_use::is_compiler(name) => Work::Building,
+                    _ => Work::First,
+                };
                 self.at.push((time, Occurrence::Row(place)));
                 own.into_iter().for_each(|part| self.has.add(work, part));
             }
@@ -289,27 +282,11 @@ impl Cold<'_, '_> {
         }
     }
 
-    /// Whether the program's start is looked at: steps that compile again and again are none.
+    /// Whether the program's start is looked at.
     fn is_of_start(&self) -> bool {
         let first = self.scope.trace.operations_extent();
         let window = self.scope.window.zip(first);
         window.is_none_or(|(window, first)| window.start <= first.start)
-    }
-
-    /// What the compiler of XLA keeps a GPU waiting for beside first launches.
-    fn add_compiled(&mut self) {
-        let scope = self.scope;
-        for f in scope.devices {
-            let process = scope.processes(f).first().copied().unwrap_or_default();
-            for (_, pieces) in scope.gaps(f) {
-                for piece in pieces.iter().filter(|it| compiles(scope, it)) {
-                    let at = Occurrence::Gap(f.index, piece.span);
-                    self.has
-                        .add(Work::Building, scope.on_all(process, piece.span));
-                    self.at.push((piece.span.len(), at));
-                }
-            }
-        }
     }
 
     fn add_pinning(&mut self) {

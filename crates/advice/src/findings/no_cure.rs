@@ -137,8 +137,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     // Without a gap that holds nearly all of it the rest may look otherwise.
     let &(longest, gap) = at.first()?;
     let is_once = cases::ONE_GAP.is_reached_by(share(longest, time));
-    let batch = (group == Group::Host).then(|| batch_of(scope, f, &at, time));
-    let batch = batch.flatten();
+    let batch = batch_of(scope, f, &at, time).filter(|_| group == Group::Host);
     let before = batch.map(|it| format!(" before {} come to the GPU", bytes(it)));
     let place = before.clone().unwrap_or_else(|| ends_with(scope, f, gap));
     let in_one = || {
@@ -303,15 +302,15 @@ fn waits_in(scope: &Scope, f: &DeviceFigures, at: &[(Ns, Span)]) -> Option<Strin
     is_told.then(|| format!("{part} of it in {} syncs, in {}", waits.len(), name.0))
 }
 
-/// The bytes of the batches that most of this idle time lies before: those of the longest gap, where it is one.
+/// The bytes of the batches that nearly all of this idle time lies before: those of the longest gap.
 fn batch_of(scope: &Scope, f: &DeviceFigures, at: &[(Ns, Span)], time: Ns) -> Option<u64> {
-    let batches = at
-        .iter()
-        .filter_map(|it| Some((it.0, batch_behind(scope, f, it.1)?)));
-    let batches: Vec<(Ns, u64)> = batches.collect();
-    let held: Ns = batches.iter().map(|it| it.0).sum();
-    let most = cases::ONE_GAP.is_reached_by(share(held, time));
-    batches.first().filter(|_| most).map(|it| it.1)
+    let batches = at.iter();
+    let mut batches = batches.filter_map(|it| Some((it.0, batch_behind(scope, f, it.1)?)));
+    let (longest, bytes) = batches.next()?;
+    let held = longest + batches.map(|it| it.0).sum::<Ns>();
+    cases::ONE_GAP
+        .is_reached_by(share(held, time))
+        .then_some(bytes)
 }
 
 /// So many operations in a row without a kernel bring a model.

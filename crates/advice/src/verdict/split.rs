@@ -432,6 +432,7 @@ impl Split {
                     let kernel = first_use::kernel(trace, causes.graph(), next);
                     CpuWork::Name(kernel.unwrap_or(name))
                 }
+                Some(name) if first_use::is_compiler(trace.names().full(name)) => CpuWork::Build,
                 name => name.map_or(CpuWork::Untraced, CpuWork::Name),
             },
         };

@@ -1295,53 +1295,44 @@ fn communication_that_nothing_hides_comes_before_kernels_that_take_longer() {
     assert_eq!([30_000, 29_000].map(bound), [Bound::Peer, Bound::Compute]);
 }
 
-/// Before a hundred steps of 100 us memory is filled for so long of 6 ms.
-#[test]
-fn what_fills_memory_for_most_of_the_start_is_named() {
-    let told = |fills: Ns| {
-        let mut scene = Scene::new();
-        scene.memset(1, 1 << 30, 0, fills);
-        scene.kernel("init", 1, fills, 6_000_000);
-        for i in 0..100 {
-            let at = 6_010_000 + i * 100_000;
-            for (nth, name) in (0..).zip(["embed", "layer", "loss"]) {
-                let start = at + nth * 10_000;
-                scene.call("cuLaunchKernel", start - 9_000, start - 8_000);
-                scene.kernel(name, 1, start, start + 10_000);
-            }
+/// What stands beside a hundred steps of 30 us behind a start of 6 ms.
+fn beside_a_start(start: impl Fn(&mut Scene)) -> String {
+    let mut scene = Scene::new();
+    start(&mut scene);
+    for at in (0..100).map(|i| 6_010_000 + i * 30_000) {
+        for (nth, name) in (0..).zip(["embed", "layer", "loss"]) {
+            let start = at + nth * 10_000;
+            scene.call("cuLaunchKernel", start - 9_000, start - 8_000);
+            scene.kernel(name, 1, start, start + 10_000);
         }
-        by_steps(&mut scene).remove(0).details().join(" ")
-    };
-    let most = told(3_100_000);
-    most.must_end(", 52 % of it in memsets.");
-    let some = told(2_900_000);
-    some.must_have("6.01 ms before the steps, GPU-bound");
-    some.must_lack("memset");
+    }
+    by_steps(&mut scene).remove(0).beside.join(" · ")
 }
 
-/// Before a hundred steps of 30 us the CPU is in such a range for 4 of 6 ms.
 #[test]
-fn a_start_up_says_what_it_is_spent_on_and_leads_where_it_is_most_of_the_run() {
-    let told = |range: &str| {
-        let mut scene = Scene::new();
-        scene.call("cuLaunchKernel", -5_000, -1_000);
-        scene.kernel("init", 1, 0, 10_000);
-        if !range.is_empty() {
-            scene.range(RangeKind::Nvtx, range, 0, 100_000, 4_100_000);
-        }
-        for at in (0..100).map(|i| 6_010_000 + i * 30_000) {
-            for (nth, name) in (0..).zip(["embed", "layer", "loss"]) {
-                let start = at + nth * 10_000;
-                scene.call("cuLaunchKernel", start - 9_000, start - 8_000);
-                scene.kernel(name, 1, start, start + 10_000);
-            }
-        }
-        by_steps(&mut scene)[0].beside.join(" · ")
+fn a_start_up_says_what_it_is_spent_on() {
+    let filled = |fills: Ns| {
+        beside_a_start(|scene| {
+            scene.memset(1, 1 << 30, 0, fills);
+            scene.kernel("init", 1, fills, 6_000_000);
+        })
     };
-    let compiled = told("XlaCompile:#module=jit_step#");
-    compiled.must_begin("start-up 6.01 ms, 67 % of it building kernels");
-    told("read").must_begin("start-up 6.01 ms, 67 % of it in read");
-    told("").must_begin("start-up 6.01 ms, 100 % of it in untraced CPU work");
+    assert_eq!(filled(3_100_000), "start-up 6.01 ms, 52 % of it in memsets");
+    filled(2_900_000).must_begin("6.01 ms before the steps, GPU-bound");
+    let in_range = |range: &str| {
+        beside_a_start(|scene| {
+            scene.call("cuLaunchKernel", -5_000, -1_000);
+            scene.kernel("init", 1, 0, 10_000);
+            scene.range(RangeKind::Nvtx, range, 0, 100_000, 4_100_000);
+        })
+    };
+    let compiled = in_range("XlaCompile:#module=jit_step#");
+    assert_eq!(compiled, "start-up 6.01 ms, 67 % of it building kernels");
+    in_range("read").must_end("67 % of it in read");
+    let untraced = beside_a_start(|scene| {
+        scene.kernel("init", 1, 0, 10_000);
+    });
+    untraced.must_end("100 % of it in untraced CPU work");
 }
 
 #[test]

@@ -190,9 +190,3 @@ fn compiles(trace: &Trace, thread: LaneId, span: Span, waits: &dyn Fn(&str) -> b
     };
     2 * named.sum::<Ns>() >= span.len() || is_seen()
 }
-
-/// Whether a range is one that the compiler of XLA marks its work with.
-pub fn is_compiler(name: &str) -> bool {
-    let runs = ["XlaModule", "XlaLauncher"];
-    name.starts_with("Xla") && !runs.iter().any(|it| name.starts_with(it))
-}

@@ -372,11 +372,8 @@ fn by_work(trace: &Trace, process: usize, spans: &[Span], steps: &[usize]) -> Ve
     let limit = lengths[at];
     let (long, short): (Vec<usize>, Vec<usize>) =
         steps.iter().partition(|step| work(**step) >= limit);
-    let usual = |of: &[usize]| -> Ns {
-        let times: Vec<Ns> = of.iter().map(|step| spans[*step].len()).collect();
-        stats::median_time(&times).unwrap_or_default()
-    };
-    match cases::EQUAL_LENGTH.holds(10 * usual(&long) < 11 * usual(&short)) {
+    let mean = |of: &[usize]| of.iter().map(|it| spans[*it].len()).sum::<Ns>() / of.len() as Ns;
+    match cases::EQUAL_LENGTH.holds(10 * mean(&long) < 11 * mean(&short)) {
         true => whole(),
         false => vec![short, long],
     }

@@ -848,26 +848,6 @@ fn what_a_range_holds_of_two_passes_is_a_pass_where_something_lies_between() {
 }
 
 #[test]
-fn rounds_behind_a_model_are_no_steps() {
-    // Six batches: eight kernels of a model, or of the rounds' own name, and forty rounds for what it found.
-    let made = |model: &str| {
-        let mut program = Program::new();
-        for _ in 0..6 {
-            (0..8).for_each(|_| program.op(model, 64, 9_000));
-            for _ in 0..40 {
-                for (name, length) in [("crop", 60), ("threshold", 50), ("box", 70)] {
-                    program.op(name, 8, length);
-                }
-            }
-        }
-        let steps = program.steps()?;
-        Some(steps.spans.len())
-    };
-    assert_eq!(made("attention"), None);
-    assert!(made("crop").is_some());
-}
-
-#[test]
 fn steps_that_take_far_longer_are_odd_or_the_kind_is_uneven() {
     // Twenty steps of some 1.2 us each. Behind some the CPU is at work for 10 us.
     let made = |is_long: fn(usize) -> bool| {

@@ -30,14 +30,7 @@ const WORDS: [&[&str]; 4] = [
     &["attention", "attn", "sdpa", "flash", "fmha", "softmax"],
     &["argmax", "topk", "sample", "sampling", "multinomial"],
     &[" long"],
-    &[
-        "upsample",
-        "grid_sample",
-        "implicit_convolve",
-        "winograd",
-        "im2col",
-        "max_pool",
-    ],
+    &["upsample", "grid_sample", "winograd", "im2col"],
 ];
 
 /// How many tokens the first copy has that may bring some back, of those that start there: the fewest and the most.

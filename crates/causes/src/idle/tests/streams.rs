@@ -3,30 +3,51 @@
 use super::*;
 use trace::testing::Sentence;
 
-#[test]
-fn a_stream_that_waited_for_an_event_says_for_whose() {
+/// Stream 1 waits for what stream 2 does until then, for which an event is recorded, or its record is missing.
+fn waits_for_other(until: Ns, is_recorded: bool, (launched, begins): (Ns, Ns)) -> Scene {
     let mut scene = begun();
     scene
         .call("cudaLaunchKernel", 3_500, 4_000)
-        .kernel("other", 2, 6_000, 90_000);
-    scene
-        .call("cudaEventRecord", 4_100, 4_200)
-        .event(2, 5, 4_200);
+        .kernel("other", 2, 6_000, until);
+    if is_recorded {
+        scene
+            .call("cudaEventRecord", 4_100, 4_200)
+            .event(2, 5, 4_200);
+    }
     scene.call("cudaStreamWaitEvent", 4_300, 4_400);
     scene.sync(SyncKind::StreamWaitEvent, Some(1), Some(5), 4_300, 4_400);
     scene
-        .call("cudaLaunchKernel", 4_500, 5_000)
-        .kernel("second", 1, 92_000, 99_000);
-    let (pieces, found) = pieces(&mut scene, 1, 50_000);
+        .call("cudaLaunchKernel", launched, launched + 500)
+        .kernel("second", 1, begins, 99_000);
+    scene
+}
+
+#[test]
+fn a_stream_that_waited_for_an_event_says_for_whose() {
+    let seen = |mut scene| pieces(&mut scene, 1, 50_000);
+    let (told, found) = seen(waits_for_other(90_000, true, (4_500, 92_000)));
     // Other ran for 80 us of the gap; 2 us later second began.
     assert_eq!(
-        pieces,
+        told,
         [(Cause::Event, 80_000, Fact), (Cause::Event, 2_000, Fact)]
     );
     assert_eq!(
         found.sentence,
         "Stream 1 waited 82.0 µs for an event recorded after other on stream 2."
     );
+    // Without its record the answer is a likely one.
+    let (told, found) = seen(waits_for_other(90_000, false, (4_500, 92_000)));
+    let likely = [
+        (Cause::Event, 80_000, Likely),
+        (Cause::Event, 2_000, Likely),
+    ];
+    assert_eq!(told, likely);
+    found.sentence.must_begin("Likely stream 1 waited");
+    // One that came before the launch is not to blame.
+    let (told, found) = seen(waits_for_other(12_000, true, (90_000, 95_000)));
+    let late = [(Cause::Host, 80_000, Fact), (Cause::Latency, 5_000, Fact)];
+    assert_eq!(told, late);
+    found.sentence.must_have("code that was not traced");
 }
 
 #[test]
@@ -54,50 +75,6 @@ fn of_several_events_the_one_that_came_last_is_named() {
         .kernel("second", 1, 92_000, 99_000);
     let (_, found) = pieces(&mut scene, 1, 50_000);
     assert_eq!(found.cause, Cause::Event);
-}
-
-#[test]
-fn without_the_events_record_the_answer_is_a_likely_one() {
-    let mut scene = begun();
-    scene
-        .call("cudaLaunchKernel", 3_500, 4_000)
-        .kernel("other", 2, 6_000, 90_000);
-    scene.call("cudaStreamWaitEvent", 4_300, 4_400);
-    scene.sync(SyncKind::StreamWaitEvent, Some(1), Some(5), 4_300, 4_400);
-    scene
-        .call("cudaLaunchKernel", 4_500, 5_000)
-        .kernel("second", 1, 92_000, 99_000);
-    let (pieces, found) = pieces(&mut scene, 1, 50_000);
-    assert_eq!(
-        pieces,
-        [
-            (Cause::Event, 80_000, Likely),
-            (Cause::Event, 2_000, Likely)
-        ]
-    );
-    found.sentence.must_begin("Likely stream 1 waited");
-}
-
-#[test]
-fn an_event_that_came_before_the_launch_is_not_to_blame() {
-    let mut scene = begun();
-    scene
-        .call("cudaLaunchKernel", 3_500, 4_000)
-        .kernel("other", 2, 6_000, 12_000);
-    scene
-        .call("cudaEventRecord", 4_100, 4_200)
-        .event(2, 5, 4_200);
-    scene.call("cudaStreamWaitEvent", 4_300, 4_400);
-    scene.sync(SyncKind::StreamWaitEvent, Some(1), Some(5), 4_300, 4_400);
-    scene
-        .call("cudaLaunchKernel", 90_000, 90_500)
-        .kernel("second", 1, 95_000, 99_000);
-    let (pieces, found) = pieces(&mut scene, 1, 50_000);
-    assert_eq!(
-        pieces,
-        [(Cause::Host, 80_000, Fact), (Cause::Latency, 5_000, Fact)]
-    );
-    found.sentence.must_have("code that was not traced");
 }
 
 #[test]
