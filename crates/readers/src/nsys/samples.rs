@@ -110,7 +110,10 @@ fn frame(symbol: &str, module: &str) -> Option<Frame> {
     let name = name.rsplit(' ').next().filter(|it| !it.is_empty());
     let function = name.unwrap_or(symbol).to_owned();
     let file = module.rsplit('/').next().unwrap_or(module);
-    let is_theirs = ["std::", "__"].iter().any(|it| function.starts_with(it));
+    let runtimes = function.strip_prefix("cuda");
+    let is_runtimes = runtimes.is_some_and(|it| it.starts_with(|it: char| it.is_ascii_uppercase()));
+    let theirs = ["std::", "__", "libcudart_static_"];
+    let is_theirs = is_runtimes || theirs.iter().any(|it| function.starts_with(it));
     let is_own = !file.contains(".so") && !is_theirs;
     let file = if is_own {
         file.to_owned()

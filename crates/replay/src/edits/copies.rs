@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::{AROUND_MAX, Bound, Editing};
 use crate::program::{Class, Dep, INLINE, NONE};
+use activity::stats::lower_median;
 use activity::units::duration;
 use activity::{Copy, MemoryKind, Ns, What};
 use causes::graph::{CallKind, Engine};
@@ -145,20 +146,24 @@ fn pageable(on: &Editing<'_, '_>, op: u32) -> Option<Copy> {
     }
 }
 
-/// What an asynchronous copy's call takes: the median of those that wait for nothing, else what is known.
+/// What an asynchronous copy's call takes: the median of those that wait for nothing, else what is known, else what launches take.
 pub(super) fn copy_call(on: &Editing<'_, '_>) -> Option<Ns> {
-    let mut own: Vec<Ns> = Vec::new();
-    for (call, id) in on.program.calls.iter().zip(0..) {
-        let first = on.scene.graph.calls.first_op[on.program.call_id(id) as usize];
-        let is_plain = first != NONE && !on.scene.graph.ops.is_staged(first);
-        if on.program.kind(id) == CallKind::Copy && is_plain && call.waits.is_empty() {
-            own.push(on.program.call_span(id).len());
-        }
-    }
-    own.sort_unstable();
-    own.get(own.len().saturating_sub(1) / 2)
-        .copied()
+    let usual = |kind: CallKind| {
+        let calls = on.program.calls.iter().zip(0..);
+        let plain = calls.filter(|(call, id)| {
+            let first = on.scene.graph.calls.first_op[on.program.call_id(*id) as usize];
+            let is_plain = first != NONE && !on.scene.graph.ops.is_staged(first);
+            on.program.kind(*id) == kind && is_plain && call.waits.is_empty()
+        });
+        lower_median(
+            &mut plain
+                .map(|it| on.program.call_span(it.1).len())
+                .collect::<Vec<Ns>>(),
+        )
+    };
+    usual(CallKind::Copy)
         .or(on.program.known.copy_call)
+        .or_else(|| usual(CallKind::Launch))
 }
 
 /// At least one of so many pauses between neighbours is long, else a pause counts as time that the thread lost. What is

@@ -178,7 +178,7 @@ fn nothing(kind: &EditKind) -> &'static str {
         }
         EditKind::MergeCopies => "nothing to merge: no two copies in a row have the same direction",
         EditKind::Graph => {
-            "nothing to capture: no two launches in a row without a sync between them"
+            "nothing to capture: no two launches in a row without a sync or a new step between them"
         }
         EditKind::Fuse { .. } => "nothing to fuse: no two kernels in a row on a stream",
         EditKind::Reuse => "nothing to reuse: no memory is allocated or freed",
