@@ -164,18 +164,6 @@ def allocation_between_first_launches(made):
 
 
 @made
-def first_call_beside_unknown_time(made):
-    """A first launch of 7 ms, behind which its kernel waits for 3 ms. Another kernel waits for 5 ms for no recorded reason."""
-    for _ in range(4):
-        made.launch("a")
-    now = made.now
-    made.call("cudaLaunchKernel", now, now + 7 * MS)
-    made.kernel("b", now + 10 * MS, now + 10 * MS + 100 * US)
-    made.call("cudaLaunchKernel", now + 10110 * US, now + 10115 * US)
-    made.kernel("a", now + 15 * MS, now + 15100 * US)
-
-
-@made
 def one_kernel_and_its_copies(made):
     """A copy, a kernel and a copy back in 40 us, most of which is launching."""
     for at, way in [(0, "h2d"), (30 * US, "d2h")]:

@@ -157,6 +157,9 @@ impl<'a> Advice<'a> {
         let records = self.causes.graph().ops.len();
         let (mut found, mut verdicts) = parallel::join(records, || find(scope), verdicts);
         verdict::promise(&mut verdicts, &found.findings);
+        if scope.window.is_none() {
+            verdict::fail(&mut verdicts, trace, &self.causes);
+        }
         findings::put_surest_first(&mut found.findings);
         if let Some((whole, odd)) = verdicts.first().and_then(|it| Some((it, it.odd.as_ref()?))) {
             let is_first = whole.scope.of == Answered::OddSteps;

@@ -41,8 +41,6 @@ table! {
         FEW_MIN: Ns = 10_000_000 or 0 => ["copies", "frees_of_a_few_milliseconds"];
         /// An allocation before the last slow first call's end is cold from this time on.
         COLD_ALLOCATION: Ns = 1_000_000 or 10_000_000 => ["allocation_between_first_launches"];
-        /// Where first calls take half of the idle time, it is a cold start, though more of the rest has no known cause.
-        COLD_IN_UNKNOWN: Exception => ["first_call_beside_unknown_time"];
         /// Up to four copies and kernels in less than 0.1 ms are too little to judge.
         FEW_OPERATIONS: Exception => ["one_kernel_and_its_copies"];
         /// A question for what fits on an SM takes microseconds: a slow one starts a library.

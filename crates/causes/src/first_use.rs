@@ -17,6 +17,28 @@ pub fn is_system_wait(name: &str) -> bool {
     WAITS.split(' ').any(|it| it == name)
 }
 
+/// Names of calls that allocate or free device memory, in CUDA and in HIP. Stream-ordered ones (`…Async`) come from a
+/// pool, and cost next to nothing while that keeps its memory.
+pub fn is_allocation(name: &str) -> bool {
+    let bare = ["cuda", "hip", "cuMem"].iter();
+    let bare = bare.filter_map(|prefix| name.strip_prefix(prefix)).next();
+    bare.is_some_and(|it| {
+        let is_one = ["Malloc", "Alloc", "Free"]
+            .iter()
+            .any(|n| it.starts_with(n));
+        is_one && !it.contains("Host")
+    })
+}
+
+/// Whether a call reads or writes a file, or opens one.
+pub fn is_file_io(name: &str) -> bool {
+    let name = name.trim_start_matches(['p', 'f']).trim_end_matches("64");
+    matches!(
+        name,
+        "read" | "write" | "readv" | "writev" | "open" | "openat" | "sync" | "datasync"
+    )
+}
+
 /// Calls of a function whose times are looked at.
 const SAMPLE: usize = 1_000;
 
@@ -147,7 +169,13 @@ impl<'t> Calls<'t> {
         let (i, kind) = (call as usize, calls.kind[call as usize]);
         let (lane, row) = calls.at(call);
         let process = self.trace.lanes()[lane].key().process;
-        if cases::COLD_MIN.is_reached_by(self.time(&call)) {
+        // A library of kernels is loaded without a context.
+        let needs_context = kind != CallKind::Load
+            || !self
+                .graph
+                .function(self.trace, call)
+                .contains("LibraryLoad");
+        if needs_context && cases::COLD_MIN.is_reached_by(self.time(&call)) {
             let opening = self.opening.entry(process).or_insert(call);
             let is_quick = !cases::FEW_MIN.is_reached_by(calls.span(*opening).len());
             let takes = cases::FEW_MIN.is_reached_by(calls.span(call).len())

@@ -14,19 +14,6 @@ use causes::stacks::StackCounts;
 use causes::{Group, first_use};
 use figures::DeviceFigures;
 
-/// Names of calls that allocate or free device memory, in CUDA and in HIP. Stream-ordered ones (`…Async`) come from a
-/// pool, and cost next to nothing while that keeps its memory.
-pub(crate) fn is_allocation(name: &str) -> bool {
-    let bare = ["cuda", "hip", "cuMem"].iter();
-    let bare = bare.filter_map(|prefix| name.strip_prefix(prefix)).next();
-    bare.is_some_and(|it| {
-        let is_one = ["Malloc", "Alloc", "Free"]
-            .iter()
-            .any(|n| it.starts_with(n));
-        is_one && !it.contains("Host")
-    })
-}
-
 /// What a call is to this rule, by its name.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
@@ -41,7 +28,7 @@ enum Kind {
 impl Kind {
     fn of(name: &str) -> Kind {
         match name {
-            _ if is_allocation(name) => Kind::Allocation,
+            _ if first_use::is_allocation(name) => Kind::Allocation,
             _ if first_use::pins(name) => Kind::Pins,
             _ if name.contains("Memcpy") => Kind::Copy,
             _ if name.contains("Launch") => Kind::Launch,

@@ -180,6 +180,7 @@ mod tests {
             deep: 0,
             samples: 9,
             of: 9,
+            is_blocked: false,
         };
         let files = vec![("/x/train.py".to_owned(), TEXT.into())];
         let seen = Some(&seen);

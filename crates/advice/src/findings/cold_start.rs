@@ -214,6 +214,9 @@ impl Cold<'_, '_> {
                 _ if locks && span.len() >= CONTEXT_MAX => Work::Pinning,
                 _ if self.opens(span, place) => Work::Context,
                 _ if locks => Work::Pinning,
+                What::Call(of) if first_use::is_allocation(trace.names().full(of.name)) => {
+                    Work::Memory
+                }
                 _ => Work::First,
             };
             self.push(work, span, place);
@@ -335,6 +338,7 @@ enum Work {
     Compiling,
     Loading,
     Pinning,
+    Memory,
     Trying,
     Tuning,
     Building,
@@ -352,11 +356,12 @@ struct Has {
     compiler: bool,
 }
 
-const WORKS: [&str; 9] = [
+const WORKS: [&str; 10] = [
     "making the context",
     "compiling PTX in the driver",
     "loading GPU code",
     "pinning host memory",
+    "first allocations and frees",
     "trying which algorithm is fastest",
     "trials of Triton's autotuner",
     "building kernels",

@@ -2,6 +2,7 @@
 
 use super::{Finding, Occurrence, Scope, Severity};
 use activity::What;
+use activity::text::counted;
 use causes::graph::{CallId, CallKind, Graph};
 use trace::Trace;
 
@@ -33,6 +34,8 @@ pub(crate) struct Failed {
     /// What the first one returned.
     code: i32,
     kind: &'static str,
+    /// Allocations before them for which no memory was left: what came of them is missing, too.
+    starved: usize,
 }
 
 impl Failed {
@@ -66,14 +69,25 @@ impl Failed {
         kinds.into_iter().find_map(|of_kind| {
             let is_it = |call: &CallId| kind(*call) == of_kind;
             let calls: Vec<CallId> = failed.iter().copied().filter(is_it).collect();
-            let code = returned(*calls.first()?).0;
+            let first = *calls.first()?;
+            let code = returned(first).0;
+            let before = failed.iter().take_while(|call| **call < first);
+            let is_starved = |call: &&CallId| {
+                graph.calls.kind[**call as usize] == CallKind::Memory && returned(**call).0 == 2
+            };
             Some(Failed {
+                starved: before.filter(is_starved).count(),
                 calls,
                 of: all.clone().filter(is_it).count(),
                 code,
                 kind: of_kind,
             })
         })
+    }
+
+    /// Whether what ran is not what the program is: a kernel crashed, or some were never launched.
+    pub(crate) fn is_fatal(&self) -> bool {
+        matches!(self.kind, CRASHED | "launches")
     }
 
     /// Whether no kernel can have run.
@@ -93,9 +107,16 @@ impl Failed {
             _ => "",
         };
         let failed = self.calls.len();
+        let first = match self.starved {
+            0 => String::new(),
+            many => {
+                let starved = counted(many as u64, "allocation", "allocations");
+                format!("{starved} found no memory (error 2), then ")
+            }
+        };
         match *kind {
-            CRASHED => format!("a kernel crashed (error {code}{why})"),
-            _ => format!("{failed} of {of} {kind} failed (error {code}{why})"),
+            CRASHED => format!("{first}a kernel crashed (error {code}{why})"),
+            _ => format!("{first}{failed} of {of} {kind} failed (error {code}{why})"),
         }
     }
 }

@@ -55,6 +55,11 @@ const NATIVE: Cure = (
     "cutting CPU work",
     "",
 );
+pub(super) const BLOCKED: Cure = (
+    "There it waits, most likely for files: write or read less often, in larger pieces, or in another thread.",
+    "waiting less for files",
+    "",
+);
 const OTHERS: Cure = (
     "There it waits for other threads or processes: see what those do, and have them begin earlier.",
     "waiting less for others",
@@ -104,7 +109,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let (most, time) = work.most()?;
-    let line = work.seen.telling(scope.trace);
+    let line = work.seen.at_work(scope.trace);
     let part = share(time, idle);
     let is_most = cases::NAMED_PART.is_reached_by(part);
     let name = most.filter(|_| is_most);
@@ -127,6 +132,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         (_, Some(it)) if is_most && first_use::is_system_wait(scope.trace.names().full(it)) => {
             others(scope)
         }
+        _ if line.as_ref().is_some_and(|it| it.is_blocked) => BLOCKED,
         _ if line.as_ref().is_some_and(LineShare::is_native) => NATIVE,
         _ if loads => LOADS,
         _ if is_managed => MANAGED,

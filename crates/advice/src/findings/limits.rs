@@ -234,7 +234,8 @@ fn is_fp32(name: &str) -> bool {
         || has("simt") && has("gemm f32")
         || has("wgrad_alg dgrad_alg dgrad_engine winograd") && has("<float"))
         && !is_half(&name)
-        && !has("tf32 tensorop tensor16x8 s1688 s16816 h884 s884 dgemm zgemm hgemm igemm f64")
+        // Winograd's transforms multiply nothing.
+        && !has("generatewinogradtiles tf32 tensorop tensor16x8 s1688 s16816 h884 s884 dgemm zgemm hgemm igemm f64")
 }
 
 /// CUTLASS's attention in fp32. From 8.0 on it splits each product for the tensor cores.

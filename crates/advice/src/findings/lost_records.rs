@@ -1,14 +1,16 @@
-//! Launches of CUDA graphs of which the profiler lost the records: nothing can be said of when the GPU was idle.
+//! Launches of which the profiler lost the records: nothing can be said of when the GPU was idle.
 
 use super::{Finding, Occurrence, Scope, Severity};
 use crate::thresholds;
 use activity::units::{count, duration, share};
-use activity::{Metric, Span, What};
+use activity::{Metric, Span};
 use causes::graph::{CallId, CallKind, Graph, NONE};
-use trace::Trace;
+use causes::launched;
+use rustc_hash::{FxHashMap, FxHashSet};
+use trace::{SourceKind, Trace};
 
 pub(super) fn check(scope: &Scope) -> Option<Finding> {
-    let Some(lost) = LostGraphs::of(scope.trace, scope.causes.graph()) else {
+    let Some(lost) = Lost::of(scope.trace, scope.causes.graph()) else {
         return blind(scope);
     };
     let at = lost.calls.iter();
@@ -16,76 +18,135 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     Some(Finding {
         severity: Severity::Warning,
         title: format!("{}: what looks idle may be work", lost.text()),
-        advice: "Record fewer steps, or graphs as a whole (nsys --cuda-graph-trace=graph, cuptop trace --graphs whole).".to_owned(),
+        advice: match lost.what {
+            GRAPHS => "Record fewer steps, or graphs as a whole (nsys --cuda-graph-trace=graph, cuptop trace --graphs whole).",
+            _ => "Record a shorter part, or fewer processes at once.",
+        }
+        .to_owned(),
         ..scope.found(0, 0, &at.collect::<Vec<_>>())
     })
 }
 
+const GRAPHS: &str = "graph launches";
+const KERNELS: &str = "launched kernels";
+
 /// From some moment on no kernel is recorded, though they ran: the program waited for them and went on, and NVML saw the GPU busy.
 /// CUPTI says no error where another user of the counters came.
 fn blind(scope: &Scope) -> Option<Finding> {
-    let calls = &scope.causes.graph().calls;
+    let graph = scope.causes.graph();
+    let calls = &graph.calls;
     let last = scope.devices.iter().map(|f| f.span.end).max()?;
-    let is_later = |id: &CallId| {
-        let (lane, row) = calls.at(*id);
-        let is_done = || matches!(scope.trace.what(lane, row), What::Call(it) if it.code == 0);
-        calls.start[*id as usize] > last && is_done()
-    };
-    let later = (0..calls.len() as CallId).filter(is_later);
-    let later: Vec<usize> = later.map(|id| id as usize).collect();
-    let is_launch = |id: &&usize| calls.kind[**id] == CallKind::Launch;
-    let launches = || later.iter().filter(is_launch);
-    let waits = later.iter().filter(|id| calls.kind[**id].is_wait());
-    let from = launches().map(|id| calls.start[*id]).min()?;
-    let span = Span::new(from, waits.map(|id| calls.end[*id]).max()?.max(from));
+    let mut launches = of_kind(graph, &launched(scope.trace, graph), CallKind::Launch);
+    launches.retain(|id| calls.start[*id as usize] > last);
+    let from = calls.start[*launches.first()? as usize];
+    let waits = (0..calls.len()).filter(|id| calls.kind[*id].is_wait());
+    let span = Span::new(from, waits.map(|id| calls.end[id]).max()?.max(from));
     let readings = scope.devices.iter().map(|f| scope.trace.readings(f.index));
     let mut levels = readings.filter_map(|it| it?.level(Metric::Sm, span));
     let is_busy = levels.any(|it| it.mean >= thresholds::BLIND_BUSY);
-    let has_none = launches().all(|id| calls.first_op[*id] == NONE);
+    let has_none = launches
+        .iter()
+        .all(|id| calls.first_op[*id as usize] == NONE);
     let is_long = span.len() >= thresholds::BLIND_NS;
     let is_blind = has_none && is_long && is_busy;
-    let at = launches().map(|id| Occurrence::Row(calls.at(*id as CallId)));
+    let at = launches.iter().map(|id| Occurrence::Row(calls.at(*id)));
     is_blind.then(|| Finding {
         severity: Severity::Warning,
         title: format!(
             "blind for the last {}: of {} launched kernels none is recorded, though the GPU was busy",
             duration(span.len()),
-            count(launches().count() as u64)
+            count(launches.len() as u64)
         ),
         advice: "Record again while nobody else uses the GPU's counters, with --counters off and without --stalls.".to_owned(),
         ..scope.found(0, 0, &at.collect::<Vec<_>>())
     })
 }
 
-/// Launches of graphs that left no operation, though they returned no error.
-pub(crate) struct LostGraphs {
+/// Launches that left no operation, though they returned no error.
+pub(crate) struct Lost {
     calls: Vec<CallId>,
     of: usize,
+    /// What they are called.
+    what: &'static str,
+    /// The processes whose launches they are.
+    processes: FxHashSet<usize>,
 }
 
-impl LostGraphs {
-    /// `None` where they are few: the last ones may have run when recording had ended.
-    pub(crate) fn of(trace: &Trace, graph: &Graph) -> Option<LostGraphs> {
-        let is_launch = |call: &CallId| {
-            let (lane, row) = graph.calls.at(*call);
-            let is_one = graph.calls.kind[*call as usize] == CallKind::GraphLaunch;
-            is_one && matches!(trace.what(lane, row), What::Call(it) if it.code == 0)
-        };
-        let all: Vec<CallId> = (0..graph.calls.len() as CallId).filter(is_launch).collect();
+impl Lost {
+    /// Those of graphs, else those of kernels. `None` where they are few.
+    pub(crate) fn of(trace: &Trace, graph: &Graph) -> Option<Lost> {
         // Nodes whose launch is unknown may be those of any.
-        let ops = 0..graph.ops.len() as u32;
-        let is_nobodys = |&op: &u32| graph.ops.is_graph(op) && graph.ops.call[op as usize] == NONE;
+        let is_nobodys = |op: u32| graph.ops.is_graph(op) && graph.ops.call[op as usize] == NONE;
+        let is_known = |_: &Lost| !(0..graph.ops.len() as u32).any(is_nobodys);
+        let all = launched(trace, graph);
+        let graphs = of_kind(graph, &all, CallKind::GraphLaunch);
+        let graphs = Lost::among(trace, graph, (graphs, GRAPHS)).filter(is_known);
+        graphs.or_else(|| {
+            // Behind the last launch that left a record, of whatever process, recording may have ended.
+            let mut all = of_kind(graph, &all, CallKind::Launch);
+            all.truncate(recorded_until(graph, &all)?);
+            let lost = Lost::among(trace, graph, (all, KERNELS));
+            lost.filter(|it| cases::LOOP_MIN.is_reached_by(it.calls.len()))
+        })
+    }
+
+    /// More than one of some launches, where they are a tenth of those of their process.
+    fn among(
+        trace: &Trace,
+        graph: &Graph,
+        (mut all, what): (Vec<CallId>, &'static str),
+    ) -> Option<Lost> {
         let is_lost = |call: &CallId| graph.calls.first_op[*call as usize] == NONE;
-        let (of, calls): (usize, Vec<CallId>) =
-            (all.len(), all.into_iter().filter(is_lost).collect());
-        let is_much = cases::LOST_SHARE.is_reached_by(share(calls.len() as i64, of as i64));
-        (is_much && calls.len() > 1 && !ops.into_iter().any(|op| is_nobodys(&op)))
-            .then_some(LostGraphs { calls, of })
+        let mut by: FxHashMap<usize, [i64; 2]> = FxHashMap::default();
+        for call in &all {
+            let [of, lost] = by.entry(graph.process(trace, *call)).or_default();
+            *of += 1;
+            *lost += i64::from(is_lost(call));
+        }
+        by.retain(|_, [of, lost]| cases::LOST_SHARE.is_reached_by(share(*lost, *of)));
+        let of = all.len();
+        all.retain(|call| is_lost(call) && by.contains_key(&graph.process(trace, *call)));
+        (all.len() > 1).then(|| Lost {
+            calls: all,
+            of,
+            what,
+            processes: by.into_keys().collect(),
+        })
+    }
+
+    /// Whether a device has operations of a process that lost some.
+    pub(crate) fn is_on(&self, trace: &Trace, device: usize) -> bool {
+        let mut streams = trace.streams_of(device);
+        streams.any(|it| self.processes.contains(&it.1.key().process))
     }
 
     /// "30 of 40 graph launches have no GPU records".
     pub(crate) fn text(&self) -> String {
         let (lost, of) = (count(self.calls.len() as u64), count(self.of as u64));
-        format!("{lost} of {of} graph launches have no GPU records")
+        format!("{lost} of {of} {} have no GPU records", self.what)
     }
+}
+
+/// "923 of 1,556 launched kernels came behind the last record": of a file, in which they are all there is.
+pub(crate) fn cut_off(trace: &Trace, graph: &Graph) -> Option<String> {
+    let is_file = matches!(trace.source.kind, SourceKind::Kineto | SourceKind::Nsys);
+    let all = is_file.then(|| of_kind(graph, &launched(trace, graph), CallKind::Launch))?;
+    let (left, of) = (all.len() - recorded_until(graph, &all)?, all.len());
+    let is_much = cases::LOST_SHARE.is_reached_by(share(left as i64, of as i64));
+    let text = || {
+        let (left, of) = (count(left as u64), count(of as u64));
+        format!("recording ended before {left} of {of} launched kernels ran")
+    };
+    (is_much && cases::LOOP_MIN.is_reached_by(left)).then(text)
+}
+
+/// How many launches there are until the last one that left a record.
+fn recorded_until(graph: &Graph, all: &[CallId]) -> Option<usize> {
+    let has_record = |call: &CallId| graph.calls.first_op[*call as usize] != NONE;
+    all.iter().rposition(has_record).map(|it| it + 1)
+}
+
+fn of_kind(graph: &Graph, all: &[CallId], kind: CallKind) -> Vec<CallId> {
+    let is_of = |call: &CallId| graph.calls.kind[*call as usize] == kind;
+    all.iter().copied().filter(is_of).collect()
 }

@@ -5,7 +5,7 @@
 //! exceptions are rows of the table of cases, each with the inputs that ask for it, or stand in [`thresholds`].
 //! `docs/FINDINGS.md` has a row of each rule for readers.
 
-pub(crate) mod alloc_loop;
+mod alloc_loop;
 mod around;
 pub(crate) mod asleep;
 mod attention;
@@ -28,6 +28,8 @@ mod limits;
 pub(crate) mod lost_records;
 mod low_bandwidth;
 mod machine;
+mod matrix_vector;
+mod memset_bound;
 mod migrations;
 mod no_core;
 pub(crate) mod no_cure;
@@ -317,7 +319,9 @@ impl Rule {
                 | IdleTensorCores
                 | LatencyBound
                 | Layout
+                | MatrixVector
                 | MemoryChain
+                | MemsetBound
         ) || matches!(self, TailWave | UnderFilledGpu | Unfused)
             || matches!(self, BankConflicts | Barriers | CodeFetch)
     }
@@ -412,6 +416,8 @@ rules! {
     HostBound "host-bound" Device(host_bound::check) [] "preparing work ahead";
     RoundTrips "round-trips" Device(round_trips::check) [] "keeping arrays on the GPU";
     CopyBound "copy-bound" Device(copy_bound::check) [] "copying less";
+    MemsetBound "memset-bound" Device(memset_bound::check) [] "setting less memory";
+    MatrixVector "matrix-vector" Device(matrix_vector::check) [] "batching or quantising";
     ExposedCommunication "exposed-communication" Device(exposed_collectives::check) [] "overlapping communication";
     PageMigration "page-migration" Device(migrations::check) [] "prefetching pages";
     SameDirectionStreams "same-direction-streams" Device(one_engine::check) [] "";
@@ -474,11 +480,15 @@ pub fn of_start_up(scope: &Scope) -> Vec<Finding> {
     let rules = [Rule::PageableCopy, Rule::PageMigration, Rule::ColdStart];
     let rules = RULES.iter().filter(|it| rules.contains(&it.rule));
     let whole: Ns = scope.devices.iter().map(|f| f.span_ns).max().unwrap_or(0);
-    let is_told = |it: &Finding| {
-        it.rule == Rule::ColdStart || cases::LARGE_SHARE.is_reached_by(share(it.bound_ns, whole))
+    let is_told = |it: &Finding| match it.rule {
+        Rule::ColdStart => true,
+        Rule::PageableCopy => cases::WARNING_SHARE.is_reached_by(share(it.bound_ns, whole)),
+        _ => cases::LARGE_SHARE.is_reached_by(share(it.bound_ns, whole)),
     };
     let found = rules.flat_map(|rule| rule.findings(scope));
-    found.filter(is_told).collect()
+    let mut found: Vec<Finding> = found.filter(is_told).collect();
+    found.sort_by_key(Finding::order);
+    found
 }
 
 /// Everything that the rules find, warnings first, then the greatest possible saving. Given up between two rules once it is told to stop: what was found until then.

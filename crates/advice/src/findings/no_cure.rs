@@ -8,13 +8,13 @@ use rustc_hash::FxHashSet;
 use super::program::Framework;
 use super::words::seen_at;
 use super::{Finding, Occurrence, Rule, Says, Scope, Severity};
-use super::{around, asleep, cold_start};
+use super::{around, asleep, cold_start, host_bound};
 use crate::thresholds;
 use activity::units::{self, bytes, duration, percent, share};
 use activity::{Copy, Direction, Ns, Span, What};
 use causes::graph::{CallId, OpId};
 use causes::stacks::{LineShare, SAMPLES_MIN, StackCounts};
-use causes::{Bound, Cause, Gap, Group, Piece, Pieces, Shares};
+use causes::{Bound, Cause, Gap, Group, Piece, Pieces, Shares, sum_by};
 use figures::DeviceFigures;
 use trace::describe;
 
@@ -107,6 +107,76 @@ fn ends_with(scope: &Scope, f: &DeviceFigures, gap: Span) -> String {
     told.map_or_else(String::new, |it| format!(" before {it}"))
 }
 
+/// Where idle time lies.
+#[derive(Default)]
+struct Placed {
+    /// For a title.
+    told: String,
+    /// What follows the CPU's work; empty where that differs.
+    ends_with: String,
+    /// The bytes of the next batch, where one gap waits for it.
+    batch: Option<u64>,
+    is_once: bool,
+}
+
+impl Placed {
+    /// Without a gap that holds nearly all of it the rest may look otherwise. `at` has the gaps, the longest first.
+    fn of(
+        scope: &Scope,
+        f: &DeviceFigures,
+        at: &[(Ns, Span)],
+        (group, time): (Group, Ns),
+    ) -> Option<Placed> {
+        let &(longest, gap) = at.first()?;
+        let is_host = group == Group::Host;
+        let batch = batch_of(scope, f, at, time).filter(|_| is_host);
+        let before = batch.map(|it| format!(" before {} come to the GPU", bytes(it)));
+        if !cases::ONE_GAP.is_reached_by(share(longest, time)) {
+            if let Some(before) = before {
+                let told = format!(", most of it{before}");
+                return Some(Placed {
+                    told,
+                    batch,
+                    ..Placed::default()
+                });
+            }
+            let mostly = is_host.then(|| mostly_before(scope, f, at, time)).flatten();
+            return Some(mostly.map_or_else(Placed::default, |ends_with| Placed {
+                told: format!(", mostly{ends_with}"),
+                ends_with,
+                ..Placed::default()
+            }));
+        }
+        let before = before.unwrap_or_else(|| ends_with(scope, f, gap));
+        let rest = percent(share(f.busy_ns, f.recorded_ns() - longest));
+        Some(Placed {
+            told: format!(
+                ", nearly all in one gap{before} (the GPU is busy for {rest} of the remaining time)"
+            ),
+            ends_with: if is_host { before } else { String::new() },
+            batch,
+            is_once: true,
+        })
+    }
+}
+
+/// Data that come round by round, whatever their size.
+const LIKELY_BATCH: &str =
+    "Where that copy brings the next batch, prepare it ahead, in another thread or process.";
+
+/// So many of the longest gaps tell what others end with.
+const LOOKED_AT: usize = 1_000;
+
+/// What gaps end with that hold three quarters of some idle time.
+fn mostly_before(scope: &Scope, f: &DeviceFigures, at: &[(Ns, Span)], time: Ns) -> Option<String> {
+    let some = at.iter().take(LOOKED_AT);
+    let by = sum_by(some.map(|it| (ends_with(scope, f, it.1), it.0)));
+    by.into_iter()
+        .next()
+        .filter(|it| 4 * it.1 >= 3 * time)
+        .map(|it| it.0)
+}
+
 /// The gaps with idle time of a group that no rule explains, the longest such time first.
 fn gaps_of(
     scope: &Scope,
@@ -134,53 +204,46 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
         return Some(pauses);
     }
     let at = gaps_of(scope, f, cold, group);
-    // Without a gap that holds nearly all of it the rest may look otherwise.
-    let &(longest, gap) = at.first()?;
-    let is_once = cases::ONE_GAP.is_reached_by(share(longest, time));
-    let batch = batch_of(scope, f, &at, time).filter(|_| group == Group::Host);
-    let before = batch.map(|it| format!(" before {} come to the GPU", bytes(it)));
-    let place = before.clone().unwrap_or_else(|| ends_with(scope, f, gap));
-    let in_one = || {
-        let rest = percent(share(f.busy_ns, f.recorded_ns() - longest));
-        format!(", nearly all in one gap{place} (the GPU is busy for {rest} of the remaining time)")
-    };
-    let again = || before.as_ref().map(|it| format!(", most of it{it}"));
-    let once = is_once.then(in_one).or_else(again).unwrap_or_default();
+    let placed = Placed::of(scope, f, &at, (group, time))?;
     let in_waits = || waits_in(scope, f, &at);
     let waits = (group == Group::Unknown).then(in_waits).flatten();
     let at: Vec<Occurrence> = at.iter().map(|it| Occurrence::Gap(f.index, it.1)).collect();
     let what = label(scope, f, (group, time));
     let seen = (what == Group::Host.label()).then(|| seen_in(scope, f));
     let (seen, is_spread) = seen.unwrap_or_default();
+    let brings = !placed.is_once && placed.ends_with.contains("H2D");
     Some(Finding {
         rule: Rule::NoCure,
         severity: Severity::Info,
         title: format!(
-            "{} keeps the GPU idle for {} ({}){once}{}",
+            "{} keeps the GPU idle for {} ({}){}{}",
             what,
             duration(time),
             percent(f.part(time)),
-            match (batch, &seen) {
-                (None, None) if group != Group::SetUp => ": cuptop knows no cure".to_owned(),
+            placed.told,
+            match (placed.batch, &seen) {
+                (None, None) if group != Group::SetUp && !brings => ": cuptop knows no cure".to_owned(),
                 (_, line) => seen_at(line.as_ref()),
             },
         ),
-        advice: match (&before, &waits) {
+        advice: match (placed.batch, &waits) {
+            _ if seen.as_ref().is_some_and(|it| it.is_blocked) => host_bound::BLOCKED.0,
             _ if seen.is_some() => "Make that function faster, or let it work beside the GPU, in another thread.",
             (None, None) if is_spread => "No function holds most of it: the lines that stack samples saw are in a list of their own (--only lines).",
             (_, Some(_)) => "What is queued starts only while the CPU waits. See what it needs there: that may be done once, or on the GPU.",
+            _ if brings => LIKELY_BATCH,
             (Some(_), _) => "The next batch was not ready: prepare it while the GPU works on the one before, in another thread or process.",
-            _ => advised(scope, f, (group, time), !is_cold, is_once),
+            _ => advised(scope, f, (group, time), !is_cold, placed.is_once),
         }
         .to_owned(),
-        says: batch.map(|it| Says {
+        says: placed.batch.map(|it| Says {
             bound: Bound::Host,
             part: f.part(time),
             why: format!("waiting for the next batch of {}", bytes(it)),
         }).or(waits.map(|why| Says { bound: Bound::Unknown, part: f.part(time), why })),
-        change: scope.change(if batch.is_some() { "workers" } else { "" }, None),
-        is_of_pauses: batch.is_some(),
-        ends_with: if is_once && group == Group::Host { place } else { String::new() },
+        change: scope.change(if placed.batch.is_some() { "workers" } else { "" }, None),
+        is_of_pauses: placed.batch.is_some(),
+        ends_with: placed.ends_with,
         ..scope.found(f.span_ns, time, &at)
     })
 }
@@ -273,7 +336,7 @@ fn seen_in(scope: &Scope, f: &DeviceFigures) -> (Option<LineShare>, bool) {
         let host = pieces.iter().filter(host);
         host.for_each(|it| scope.causes.add_samples(gap.next, it.span, &mut seen));
     }
-    let most = seen.telling(scope.trace);
+    let most = seen.at_work(scope.trace);
     let is_spread = most.is_none() && seen.all >= SAMPLES_MIN;
     (most.filter(LineShare::is_native), is_spread)
 }

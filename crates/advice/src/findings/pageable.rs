@@ -3,8 +3,10 @@
 use rustc_hash::FxHashSet;
 
 use super::around::Around;
+use super::configs;
 use super::no_overlap::has_one_batch;
 use super::program::Framework;
+use super::scope::Config;
 use super::words::seen_at;
 use super::{Copied, DeviceFigures, Finding, Occurrence, Scope, longest_first};
 use crate::thresholds;
@@ -43,7 +45,15 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     };
     let at = longest_first(copies.at.clone());
     let line = copies.seen.telling(scope.trace);
-    let is_once = copies.once > moved / 2 && scope.framework() == Framework::PyTorch;
+    // Before steps, or before one kernel again and again: a single pass does not tell what comes with the next.
+    let most = configs::of_device(scope, figures).first();
+    let is_loop = |it: &Config| {
+        cases::LOOP_MIN.is_reached_by(it.row.count as usize)
+            && 2 * it.row.total_ns >= figures.compute_ns
+    };
+    let is_before = scope.window.is_some() || most.is_some_and(is_loop);
+    let is_torch = || scope.framework() == Framework::PyTorch;
+    let is_once = is_before && copies.once > moved / 2 && is_torch();
     let gbps = moved as f64 / time.max(1) as f64;
     let pins = Finding {
         title: format!(

@@ -320,6 +320,12 @@ fn launches_that_failed_are_told_and_sell_no_cold_start() {
     ]);
     let said = "a kernel crashed (error 700: illegal memory access)";
     assert_eq!(crash.as_deref(), Some(said));
+    // What found no memory before it is the first error; what comes behind it is its work.
+    let (starved, crashed) = (("cudaMalloc", 2), ("cudaDeviceSynchronize", 700));
+    let first = told(&[starved, starved, crashed]);
+    let expected = format!("2 allocations found no memory (error 2), then {said}");
+    assert_eq!(first, Some(expected));
+    assert_eq!(told(&[crashed, starved]), crash);
     // Work that is not done yet is no failure.
     let mut asked = Scene::new();
     asked.push(

@@ -57,7 +57,7 @@ impl Finding {
             _ if self.is_no_matter_of_time()
                 || matches!(self.rule, Rule::NoCure | Rule::Asleep | Rule::CopyBound)
                 // Nor that products take none.
-                || self.rule == Rule::IdleTensorCores =>
+                || matches!(self.rule, Rule::IdleTensorCores | Rule::MatrixVector) =>
             {
                 String::new()
             }

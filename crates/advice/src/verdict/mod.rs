@@ -6,6 +6,7 @@
 //! With steps the verdict speaks of the main kind of them, without the odd ones; else of everything looked at. Odd steps that lose
 //! more take its place (`odd`), and what the run is made of beside stands behind it.
 
+mod instead;
 mod odd;
 mod parts;
 mod path;
@@ -18,8 +19,7 @@ mod words;
 
 use serde::Serialize;
 
-use crate::findings::failed::Failed;
-use crate::findings::lost_records::LostGraphs;
+use crate::findings::lost_records;
 use crate::findings::no_cure::UNTRACED;
 use crate::findings::{Finding, Rule};
 use activity::units::{duration, share};
@@ -29,6 +29,7 @@ use causes::Causes;
 use causes::stacks::LineShare;
 use figures::DeviceFigures;
 use figures::steps::{self, Steps};
+pub use instead::fail;
 use jobs::JobAnalysis;
 pub use odd::OddSteps;
 use scope::StepScope;
@@ -186,17 +187,13 @@ pub fn find(
         let told = is_run.then(loaded).flatten();
         let told = told.map_or_else(|| scope::outside(trace), |it| vec![it]);
         whole.beside.extend(told);
+        whole
+            .beside
+            .extend(lost_records::cut_off(trace, causes.graph()));
     }
     let mut verdicts = vec![whole];
     verdicts.extend(judged.into_iter().map(|(verdict, ..)| verdict));
-    if let Some((bound, text)) = instead(trace, causes, window) {
-        for verdict in &mut verdicts {
-            verdict.bound_by = bound;
-            (verdict.share, verdict.line) = (0.0, None);
-            verdict.frames = Default::default();
-            verdict.text.clone_from(&text);
-        }
-    }
+    instead::put(&mut verdicts, (trace, causes, window), devices);
     verdicts
 }
 
@@ -235,18 +232,6 @@ fn on(
         ranks.on_all(lane.key().process, split.span)
     });
     (verdict, step, Split { span, ..split })
-}
-
-/// What is said in the place of any verdict: nothing ran, graphs are captured, or records are lost.
-fn instead(trace: &Trace, causes: &Causes<'_>, window: Option<Span>) -> Option<(Bound, String)> {
-    let (graph, is_whole) = (causes.graph(), window.is_none());
-    let failed = is_whole.then(|| Failed::of(trace, graph)).flatten();
-    let failed = failed.filter(Failed::is_all);
-    let text = failed.map(|failed| format!("no kernel ran: {}", failed.text()));
-    let text = text.or_else(|| graph.capture(window).map(words::of_capture));
-    let lost = is_whole.then(|| LostGraphs::of(trace, graph)).flatten();
-    let lost = lost.map(|lost| (Bound::Unknown, format!("no verdict: {}", lost.text())));
-    text.map(|text| (Bound::Nothing, text)).or(lost)
 }
 
 /// Puts what the first finding's cure brings behind the headline of all. The least that it could take is not above what the cures
@@ -452,7 +437,10 @@ fn judge(
         bound => split.time_of(bound),
     };
     let part = share(time, split.whole());
-    let line = split.seen.get(&bound).and_then(|it| it.telling(trace));
+    let line = split.seen.get(&bound).and_then(|it| match bound {
+        Bound::Host => it.at_work(trace),
+        _ => it.telling(trace),
+    });
     let told = Told {
         trace,
         split,
@@ -535,13 +523,7 @@ fn bound(split: &Split) -> Bound {
     let unknown = of(Bound::Unknown);
     let is_idle = is_stalled || unknown + stall > of(Bound::Compute);
     if is_idle && unknown > stall && share(unknown, whole) >= BOUND_MIN {
-        // What is known to be cold may be most of it.
-        let is_cold = cases::COLD_IN_UNKNOWN.holds(split.is_cold());
-        return if is_cold {
-            most(&stalls)
-        } else {
-            Bound::Unknown
-        };
+        return Bound::Unknown;
     }
     if is_stalled && !is_other {
         return most(&stalls);

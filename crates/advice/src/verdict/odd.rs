@@ -11,6 +11,7 @@ use crate::findings::{Finding, HOST_FUNCTION, Occurrence, OfSteps, Rule, Scope};
 use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{count as group, duration, percent, share};
 use activity::{Ns, Span};
+use causes::graph::CallKind;
 use causes::stacks::LineShare;
 use causes::{Cause, Causes, IdleCause, first_use};
 use figures::steps::{StepKind, Steps};
@@ -82,7 +83,15 @@ impl OddSteps {
         let why = match operations {
             _ if first_use::pins(&named) => Some(format!("{named}, which pins host memory")),
             0 => Some(named.clone()).filter(|it| !it.is_empty()),
-            more => Some(format!("{} operations more", group(more as u64))),
+            more => {
+                let more = format!("{} operations more", group(more as u64));
+                // More kernels need no other name.
+                Some(match named.as_str() {
+                    "" | EACH | UNTRACED => more,
+                    _ if bound_by == Bound::Compute => more,
+                    held => format!("{more}, mostly in {held}"),
+                })
+            }
         };
         let which = match (steps.kinds.len(), kind.costly.as_slice()) {
             // As a list of all steps numbers them: those of the start are no part of what is told of.
@@ -170,6 +179,9 @@ impl OddSteps {
             it if it.contains("LaunchHostFunc") => (rarely, HOST_FUNCTION),
             it if first_use::pins(it) => {
                 ("Pin that memory once, before the loop, and keep it.", "")
+            }
+            it if CallKind::of(it) == CallKind::Memory => {
+                ("Take that memory before the loop, and reuse it.", "")
             }
             EACH if self.operations == 0 => (
                 "No cause holds most of them: look at each on the timeline.",

@@ -84,17 +84,18 @@ pub(super) fn outside(trace: &Trace) -> Vec<String> {
     let ends = ends.map(|it| (outside(it.0), it)).into_iter();
     let told = ends.filter(|it| it.0 >= OUTSIDE_MIN.max(ops.len()));
     told.map(|(time, (span, which))| {
-        let within = within(trace, span).map(|it| format!(", most of it in {it}"));
+        let within = within(trace, span, |it| 2 * outside(it) > time);
+        let within = within.map(|it| format!(", most of it in {it}"));
         let within = within.unwrap_or_default();
         format!("{} outside CUDA {which}{within}", duration(time))
     })
     .collect()
 }
 
-/// The program's own range that holds most of a stretch, the shortest of several.
-fn within(trace: &Trace, stretch: Span) -> Option<&str> {
+/// The program's own range that holds most of what is asked for of a stretch, the shortest of several.
+fn within(trace: &Trace, stretch: Span, holds: impl Fn(Span) -> bool) -> Option<&str> {
     let own = ranges(trace, stretch.end).filter(|it| it.1 == RangeKind::Nvtx);
-    let most = own.filter(|it| 2 * it.0.intersect(stretch).len() > stretch.len());
+    let most = own.filter(|it| holds(it.0.intersect(stretch)));
     most.min_by_key(|it| it.0.len()).map(|it| it.2)
 }
 

@@ -448,7 +448,8 @@ impl Split {
             };
             *self.host_by.entry(doing()).or_default() += inside;
         }
-        if piece.cause.is_of_host() && causes.is_first(next, piece) {
+        let is_known = piece.cause.is_of_host() && piece.cause != Cause::Unknown;
+        if is_known && causes.is_first(next, piece) {
             *self.cold.entry(doing()).or_default() += time;
         }
         if piece.cause == Cause::Process {

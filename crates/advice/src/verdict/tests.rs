@@ -184,9 +184,9 @@ fn communication_that_takes_more_than_launching_leaves_a_busy_gpu_busy() {
         for i in 0..50 {
             let at = i * 100_000;
             scene.call("cuLaunchKernel", at - 5_000, at - 3_000);
-            scene.call("cuLaunchKernel", at + 1_000, at + 3_000);
             let end = at + 55_000;
             scene.kernel("gemm", 1, at, end);
+            scene.call("cuLaunchKernel", at + 1_000, at + 3_000);
             scene.kernel(
                 "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
                 1,
@@ -913,6 +913,8 @@ fn a_step_that_does_more_is_told_by_what_it_does() {
     let told = "1 of 31 steps takes 66.0 ms more in cuMemHostAlloc, which pins host memory: ";
     pins.sentence().must_begin(told);
     as_finding(&pins).advice.must_begin("Pin that memory once");
+    let save = doing_more("save", 60_000_000).sentence();
+    save.must_have(" operations more, mostly in save: ");
 }
 
 #[test]
@@ -930,6 +932,14 @@ fn what_a_program_does_for_long_outside_cuda_stands_behind() {
     assert_eq!(told(600_000_000, 1), [""; 0]);
     // The profiler's own start is no matter of the program: of 5 s it takes 4.8.
     assert_eq!(told(5_000_000_000, 4_800_000_000), [""; 0]);
+    // A range that begins with the first call holds nothing of what lies before that.
+    let mut scene = Scene::new();
+    scene.call("cudaMalloc", 2_000_000_000, 4_990_000_000);
+    scene.range(RangeKind::Nvtx, "load", 0, 1_999_990_000, 5_000_000_000);
+    scene.range(RangeKind::Nvtx, "import", 0, 0, 1_000);
+    scene.kernel("k", 1, 5_000_000_000, 5_010_000_000);
+    let told = verdicts(&mut scene)[0].details().concat();
+    told.must_have("2.01 s outside CUDA before the first operation.");
     // Before steps, too; nothing is around it there.
     let mut scene = Scene::new();
     scene.range(RangeKind::Nvtx, "init", 0, 0, 1_000_000_000);

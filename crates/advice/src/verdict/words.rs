@@ -283,8 +283,10 @@ impl Told<'_> {
         // What computing is bound by is no communication beside it.
         let mut own = split.kernels.clone();
         own.retain(|name, _| !exchanges(name));
-        let most = most(if own.is_empty() { &split.kernels } else { &own });
-        let most = most.filter(|_| split.memsets().is_none());
+        let own = if own.is_empty() { &split.kernels } else { &own };
+        let most = self
+            .by_short_name(own)
+            .filter(|_| split.memsets().is_none());
         let Some((name, time)) = most else {
             let part = percent(self.part);
             let moved = bytes(split.memset_bytes);
@@ -316,6 +318,18 @@ impl Told<'_> {
         let name = short::short(self.trace.names().full(name));
         let text = format!("GPU-bound{several}: kernels run {computing} of {of}, {of_kernel} in");
         format!("{text} {}{sms}", cut_to(&name, &(text.clone() + &sms)))
+    }
+
+    /// Kernels that are called alike, in whatever types, are told as one: the one that takes most of them, and what all take.
+    fn by_short_name(&self, kernels: &FxHashMap<NameId, Ns>) -> Option<(NameId, Ns)> {
+        let mut by: FxHashMap<String, (Ns, (Ns, NameId))> = FxHashMap::default();
+        for (&name, &time) in kernels {
+            let of = by.entry(short::short(self.trace.names().full(name)));
+            let of = of.or_default();
+            *of = (of.0 + time, of.1.max((time, name)));
+        }
+        let most = by.into_values().max();
+        most.map(|(all, (_, name))| (name, all))
     }
 
     /// What PyTorch's optimizers take that update several parameters with one kernel, where it is most: they have many kinds of it.

@@ -76,6 +76,11 @@ impl Graph {
         name.map_or("", |name| trace.names().full(name))
     }
 
+    /// The process that a call is of.
+    pub fn process(&self, trace: &Trace, call: CallId) -> usize {
+        trace.lanes()[self.calls.at(call).0].key().process
+    }
+
     /// The graph of a whole timeline.
     pub fn new(trace: &Trace) -> Graph {
         trace::made("graph");

@@ -49,12 +49,6 @@ impl Graph {
         }
     }
 
-    fn process(&self, trace: &Trace, call: CallId) -> usize {
-        trace.lanes()[self.calls.lane[call as usize] as LaneId]
-            .key()
-            .process
-    }
-
     /// The last call of another thread, where that one went quiet when this one, quiet until then, began.
     fn handed(&self, trace: &Trace, call: CallId) -> Option<CallId> {
         let i = call as usize;

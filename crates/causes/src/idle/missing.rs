@@ -38,10 +38,9 @@ fn short_graphs(trace: &Trace, graph: &Graph, missing: &mut FxHashMap<OpId, Call
         launch.1 += 1;
         launch.2 = op;
     }
-    let process = |call: CallId| trace.lanes()[graph.calls.at(call).0].key().process;
     let mut counts: FxHashMap<(usize, u32), FxHashMap<u32, u32>> = FxHashMap::default();
     for (&call, &(id, count, _)) in &launches {
-        let of = counts.entry((process(call), id)).or_default();
+        let of = counts.entry((graph.process(trace, call), id)).or_default();
         *of.entry(count).or_default() += 1;
     }
     let usual = |key: (usize, u32)| {
@@ -50,7 +49,7 @@ fn short_graphs(trace: &Trace, graph: &Graph, missing: &mut FxHashMap<OpId, Call
         (*most.1 > 1).then_some(*most.0)
     };
     for (&call, &(id, count, last)) in &launches {
-        if usual((process(call), id)).is_some_and(|usual| count < usual) {
+        if usual((graph.process(trace, call), id)).is_some_and(|usual| count < usual) {
             for op in [graph.calls.first_op[call as usize], last] {
                 missing.insert(op, call);
             }
@@ -64,14 +63,10 @@ fn short_graphs(trace: &Trace, graph: &Graph, missing: &mut FxHashMap<OpId, Call
 
 /// Launches that left no operation, where nearly all others of their process did.
 fn silent_launches(trace: &Trace, graph: &Graph, missing: &mut FxHashMap<OpId, CallId>) {
-    let calls = &graph.calls;
-    let is_launch = |call: CallId| calls.kind[call as usize].is_launch();
+    let (calls, all) = (&graph.calls, launched(trace, graph));
     let mut tally: FxHashMap<usize, (u64, u64)> = FxHashMap::default();
-    let captured = captured(graph);
-    for call in (0..calls.len() as CallId).filter(|&c| is_launch(c) && !captured.contains(&c)) {
-        let of = tally
-            .entry(trace.lanes()[calls.at(call).0].key().process)
-            .or_default();
+    for &call in &all {
+        let of = tally.entry(graph.process(trace, call)).or_default();
         of.0 += 1;
         of.1 += u64::from(calls.first_op[call as usize] != NONE);
     }
@@ -79,7 +74,7 @@ fn silent_launches(trace: &Trace, graph: &Graph, missing: &mut FxHashMap<OpId, C
     // Before a thread's first launch that left an operation, and after its last, nothing was recorded.
     let mut has_begun: FxHashMap<LaneId, ()> = FxHashMap::default();
     for call in 0..calls.len() as CallId {
-        let (lane, row) = calls.at(call);
+        let (lane, _) = calls.at(call);
         let op = calls.first_op[call as usize];
         if op != NONE {
             has_begun.insert(lane, ());
@@ -88,20 +83,29 @@ fn silent_launches(trace: &Trace, graph: &Graph, missing: &mut FxHashMap<OpId, C
             }
             continue;
         }
-        let (all, recorded) = tally
-            .get(&trace.lanes()[lane].key().process)
-            .copied()
-            .unwrap_or_default();
-        let is_ok = matches!(trace.what(lane, row), What::Call(c) if c.code == 0);
-        if is_launch(call)
-            && !captured.contains(&call)
-            && is_ok
-            && has_begun.contains_key(&lane)
-            && recorded as f64 >= all as f64 * RECORDED
-        {
+        let process = graph.process(trace, call);
+        let (of, recorded) = tally.get(&process).copied().unwrap_or_default();
+        let is_silent = has_begun.contains_key(&lane) && recorded as f64 >= of as f64 * RECORDED;
+        if is_silent && all.binary_search(&call).is_ok() {
             silent.insert(lane, call);
         }
     }
+}
+
+/// Launches of kernels and graphs, by start, that have run: they returned no error, and went into no graph.
+pub fn launched(trace: &Trace, graph: &Graph) -> Vec<CallId> {
+    let captured = captured(graph);
+    let has_run = |call: CallId| {
+        let (lane, row) = graph.calls.at(call);
+        !captured.contains(&call)
+            && matches!(trace.what(lane, row), What::Call(it) if it.code == 0)
+            && !graph.function(trace, call).contains("HostFunc")
+    };
+    let is_one = |&call: &CallId| {
+        let has_record = graph.calls.first_op[call as usize] != NONE;
+        graph.calls.kind[call as usize].is_launch() && (has_record || has_run(call))
+    };
+    (0..graph.calls.len() as CallId).filter(is_one).collect()
 }
 
 /// Launches that went into a graph: the thread was capturing.

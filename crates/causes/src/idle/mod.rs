@@ -30,6 +30,7 @@ use gaps::One;
 pub use gaps::Pieces;
 pub use groups::LAUNCH_GAP_MAX;
 pub use kinds::{Bound, Cause, Certainty, Culprit, Gap, Group, Piece, Shares};
+pub use missing::launched;
 pub use sum::{IdleCause, sum_by};
 pub use words::Explanation;
 

@@ -182,7 +182,10 @@ impl Sums {
             is_same
         });
         for row in &mut rows {
-            row.line = row.seen.telling(causes.trace);
+            row.line = match row.cause {
+                Cause::Host | Cause::Pages => row.seen.at_work(causes.trace),
+                _ => row.seen.telling(causes.trace),
+            };
         }
         // What is equal stays in the order of its key.
         rows.sort_by_key(|r| std::cmp::Reverse(r.total_ns));

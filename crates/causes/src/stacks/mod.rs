@@ -11,10 +11,10 @@ use serde::Serialize;
 use activity::anonymous::is_own;
 use activity::text::{counted, printable};
 use activity::units::count;
-use activity::{Frame, Span, StackId};
+use activity::{Frame, Ns, Span, StackId};
 pub use asked::{LaunchLine, asked_line};
-use trace::Trace;
 use trace::samples::short_file;
+use trace::{SourceKind, Trace};
 pub use tree::{Node, add_functions, below_line, is_wrapper};
 
 /// From so many samples on it is known that no function holds most of them, or that a compiler does.
@@ -24,6 +24,12 @@ pub const SAMPLES_MIN: u64 = 16;
 const LEAST: u64 = 3;
 /// A line speaks for all of them when it has this part of the samples.
 const MOST: f64 = 0.4;
+/// Who calls what many lines do holds this part of the samples.
+const HALF: f64 = 0.5;
+/// And who waits, this one.
+const NEARLY_ALL: f64 = 0.8;
+/// A thread whose samples stand for so much less than the time was off its processor. Slow clocks make them half as many.
+const OFF_CPU: Ns = 3;
 
 /// So many functions in, what one is at is told by.
 const INNER: usize = 6;
@@ -33,6 +39,9 @@ const INNER: usize = 6;
 pub struct StackCounts {
     stacks: FxHashMap<StackId, u64>,
     pub all: u64,
+    /// How long was looked at, and what of it samples stand for, where they meet threads only on their processors.
+    looked: Ns,
+    ran: Ns,
 }
 
 /// The line at which most samples were, of so many.
@@ -59,6 +68,9 @@ pub struct LineShare {
     pub samples: u64,
     /// Samples in all.
     pub of: u64,
+    /// Whether its thread was off its processor for most of the time, so that the samples tell where and not how long.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_blocked: bool,
 }
 
 /// What is counted as one line.
@@ -91,6 +103,9 @@ impl Key {
     }
 }
 
+/// Samples of a frame, how far out it lies, the frame, and one that it called.
+type Caller<'t> = (u64, usize, &'t Frame, &'t Frame);
+
 impl StackCounts {
     /// Adds the samples of a thread within `span`; those of its process's main thread where it was never seen in Python.
     pub fn add_samples(&mut self, trace: &Trace, process: usize, thread: u32, span: Span) {
@@ -100,9 +115,15 @@ impl StackCounts {
         }
         let main = main_of(trace, process, thread);
         let thread = working(trace, process, main, span).unwrap_or(main);
+        let before = self.all;
         for sample in it.sampled.within(thread, span) {
             *self.stacks.entry(sample.stack).or_default() += 1;
             self.all += 1;
+        }
+        if trace.source.kind == SourceKind::Nsys {
+            let period = 1_000_000_000 / Ns::from(it.sampled.totals().hz.max(1));
+            self.looked += span.len();
+            self.ran += (self.all - before) as Ns * period;
         }
     }
 
@@ -139,6 +160,8 @@ impl StackCounts {
             *self.stacks.entry(stack).or_default() += samples;
         }
         self.all += other.all;
+        self.looked += other.looked;
+        self.ran += other.ran;
     }
 
     /// Those with such a frame.
@@ -147,7 +170,11 @@ impl StackCounts {
         let stacks = self.stacks.iter().filter(has);
         let stacks: FxHashMap<StackId, u64> = stacks.map(|(&id, &n)| (id, n)).collect();
         let all = stacks.values().sum();
-        StackCounts { stacks, all }
+        StackCounts {
+            stacks,
+            all,
+            ..StackCounts::default()
+        }
     }
 
     /// The line with most samples; `None` without any, or where that is in no file of the program's own.
@@ -184,13 +211,22 @@ impl StackCounts {
             call: call.map(|it| printable(&it.0)),
             samples,
             of: self.all,
+            is_blocked: false,
         })
     }
 
     /// The same, where it speaks for many stretches: [`LEAST`] samples of it at least, [`MOST`] of all.
     pub fn telling(&self, trace: &Trace) -> Option<LineShare> {
         let most = self.most(trace).filter(LineShare::is_telling);
-        most.or_else(|| self.around(trace))
+        most.or_else(|| self.around(trace, HALF))
+    }
+
+    /// The same of the CPU's own work. Of a thread that waited for most of it the function is told that holds nearly all samples.
+    pub fn at_work(&self, trace: &Trace) -> Option<LineShare> {
+        let is_blocked = OFF_CPU * self.ran < self.looked;
+        let around = is_blocked.then(|| self.around(trace, NEARLY_ALL));
+        let around = around.flatten().map(|it| LineShare { is_blocked, ..it });
+        around.or_else(|| self.telling(trace).filter(|_| !is_blocked))
     }
 
     /// Another line of the same function that has a third as many samples: they are too coarse to tell calls of microseconds apart.
@@ -208,12 +244,13 @@ impl StackCounts {
     }
 
     /// The innermost line of the program that calls what most samples are in, where that is spread over many lines.
-    fn around(&self, trace: &Trace) -> Option<LineShare> {
-        let mut by: BTreeMap<(&str, u32, &str), (u64, &Frame, &Frame)> = BTreeMap::new();
+    fn around(&self, trace: &Trace, part: f64) -> Option<LineShare> {
+        let mut by: BTreeMap<(&str, u32, &str), Caller<'_>> = BTreeMap::new();
         for (&stack, &samples) in &self.stacks {
             let frames: Vec<&Frame> = trace.stacks().frames(stack).collect();
             let mut met: Vec<(&str, u32, &str)> = Vec::new();
-            for two in frames.windows(2).filter(|two| is_own(&two[1].file)) {
+            let callers = frames.windows(2).enumerate();
+            for (depth, two) in callers.filter(|it| is_own(&it.1[1].file)) {
                 let function = if two[1].line == 0 {
                     &two[1].function
                 } else {
@@ -222,13 +259,15 @@ impl StackCounts {
                 let key = (two[1].file.as_str(), two[1].line, function);
                 if !met.contains(&key) {
                     met.push(key);
-                    by.entry(key).or_insert((0, two[1], two[0])).0 += samples;
+                    let of = by.entry(key).or_insert((0, depth, two[1], two[0]));
+                    (of.0, of.1) = (of.0 + samples, of.1.min(depth));
                 }
             }
         }
         // What holds fewer samples lies further in.
-        let is_most = |it: &&(u64, &Frame, &Frame)| it.0 >= LEAST && 2 * it.0 >= self.all;
-        let (samples, own, call) = *by.values().filter(is_most).min_by_key(|it| it.0)?;
+        let least = LEAST.max((part * self.all as f64).ceil() as u64);
+        let most = by.into_values().filter(|it| it.0 >= least);
+        let (samples, _, own, call) = most.min_by_key(|it| (it.0, it.1))?;
         let called = format!("{} {}", short_file(&call.file), call.function);
         Some(LineShare {
             place: place(&own.file, own.line),
@@ -240,6 +279,7 @@ impl StackCounts {
             deep: samples,
             samples,
             of: self.all,
+            is_blocked: false,
         })
     }
 }
@@ -293,6 +333,9 @@ impl LineShare {
             false => ("in", self.deep),
         };
         let all = counted(self.of, "stack sample", "stack samples");
+        if self.is_blocked {
+            return format!("{all}, few for that time, saw the CPU in {culprit}: mostly it waited");
+        }
         format!("{} of {all}{of} saw the CPU {at} {culprit}", count(samples))
     }
 }
@@ -397,6 +440,7 @@ mod tests {
             deep: samples,
             samples,
             of,
+            is_blocked: false,
         }
     }
 

@@ -61,6 +61,43 @@ impl Busy {
 
 /// An SM holds 2 blocks of 32 warps: a wave is 264 blocks. 297 are 1.125 waves, and the second one is 0.875 empty: of
 /// two waves' time 0.4375 is lost. 264 are one wave; of 2,904 blocks, 11 waves, nothing is.
+/// Ten products of 90 us with one vector each, 10 us apart; and ten of which half the time is another kernel's.
+#[test]
+fn products_with_one_vector_are_told_as_reading_their_matrices() {
+    let scene = |length: Ns| {
+        let mut scene = Scene::new();
+        for at in (0..10).map(|i| i * 200_000) {
+            scene.kernel("void gemvNSP_kernel<float>(int)", 7, at, at + length);
+            scene.kernel("softmax", 7, at + length, at + 190_000);
+        }
+        scene
+    };
+    let found = sick("matrix-vector", &mut scene(171_000));
+    found
+        .title
+        .must_begin("10 products of a matrix and one vector take 1.71 ms (90 % of kernel time)");
+    cured("matrix-vector", &mut scene(80_000));
+}
+
+/// Memsets that take seven tenths of the time, and four.
+#[test]
+fn memory_that_is_set_most_of_the_time_is_told() {
+    let scene = |length: Ns| {
+        let mut scene = Scene::new();
+        for at in (0..10).map(|i| i * 100_000) {
+            scene.memset(1, 1 << 20, at, at + length);
+            scene.kernel("k", 1, at + length, at + 100_000);
+        }
+        scene
+    };
+    let found = sick("memset-bound", &mut scene(70_000));
+    assert_eq!((found.bound_ns, found.count), (700_000, 10));
+    found
+        .title
+        .must_begin("10 memsets of 10 MiB take 700 µs (70 %)");
+    cured("memset-bound", &mut scene(40_000));
+}
+
 #[test]
 fn a_last_wave_costs_what_it_leaves_empty() {
     let of = |blocks, shares| {

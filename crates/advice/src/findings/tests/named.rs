@@ -390,6 +390,35 @@ fn a_thread_that_sleeps_is_told_from_one_that_works_or_is_fed_by_another() {
     );
 }
 
+/// Samples of 1 kHz that see a thread on its processor alone: one every 10 ms, where ten would be.
+#[test]
+fn a_thread_off_its_processor_is_told_as_blocked_and_not_by_what_it_last_ran() {
+    let frames = [("solver", 1), ("solver", 2), ("solver", 3)];
+    let told = |hz: u32| {
+        let mut scene = seen(&[(1, &frames, 40, true)]);
+        let mut batch = scene.take();
+        let samples = batch.samples.as_mut().expect("samples");
+        samples.sampling.hz = hz;
+        let mut trace = scene.put(batch).trace();
+        trace.source.kind = trace::SourceKind::Nsys;
+        let found = in_scope(&trace, None, PEAKS, all).into_iter();
+        let mut found = found.filter(|it| it.rule == Rule::HostBound);
+        found.next().expect("host-bound")
+    };
+    let blocked = told(1_000);
+    let said =
+        "; 39 stack samples, few for that time, saw the CPU in f2 at solver:2: mostly it waited";
+    blocked.title.must_end(said);
+    blocked
+        .advice
+        .must_begin("There it waits, most likely for files");
+    // As many as the rate gives: the thread worked.
+    let works = told(100);
+    works
+        .title
+        .must_end("; 39 of 39 stack samples saw the CPU in f3 at solver:3");
+}
+
 #[test]
 fn memory_that_takes_long_to_lock_is_told_with_its_line() {
     let locks: Seen<'_> = (1, &[("/w/keep.py", 9)], 40, true);

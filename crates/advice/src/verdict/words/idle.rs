@@ -3,7 +3,6 @@
 use rustc_hash::FxHashMap;
 
 use super::{Bound, MOST, Told, cut_to, most};
-use crate::findings::alloc_loop::is_allocation;
 use crate::findings::asleep;
 use crate::findings::no_cure::{SPREAD, UNTRACED};
 use crate::findings::words::mostly;
@@ -12,7 +11,7 @@ use activity::Ns;
 use activity::text::counted;
 use activity::units::{duration, percent, share};
 use causes::Cause;
-use causes::first_use::is_system_wait;
+use causes::first_use::{is_allocation, is_file_io, is_system_wait};
 use causes::stacks::SAMPLES_MIN;
 use figures::steps::without_numbers;
 use trace::describe::host_name;
@@ -83,7 +82,11 @@ impl Told<'_> {
         match most.filter(|(_, time)| share(*time, all) >= MOST) {
             Some((CpuWork::Load, time)) => (time, ["loading GPU code".to_owned(), String::new()]),
             Some((CpuWork::Build, time)) => (time, self.building()),
-            Some((CpuWork::Pages, time)) => (time, [waiting, Cause::Pages.label().to_owned()]),
+            Some((CpuWork::Pages, time)) => {
+                let at = self.line.map(|line| format!(" in {}", line.culprit()));
+                let name = Cause::Pages.label().to_owned() + &at.unwrap_or_default();
+                (time, [waiting, name])
+            }
             Some((CpuWork::Name(name), time)) => {
                 let full = self.trace.names().full(name);
                 let is_wait = is_system_wait(full) || asleep::is_sleep(full);
@@ -99,6 +102,7 @@ impl Told<'_> {
                 )
             }
             most => match (self.line, most) {
+                (Some(line), _) if line.is_blocked => (all, [self.blocked(), line.culprit()]),
                 (Some(line), _) => (all, [waiting, line.culprit()]),
                 (None, Some((_, time))) if self.is_sampled() => {
                     (time, [waiting, SPREAD.to_owned()])
@@ -112,6 +116,15 @@ impl Told<'_> {
                     _ => (all, ["in CPU work".to_owned(), String::new()]),
                 },
             },
+        }
+    }
+
+    /// What a thread waits in that is off its processor.
+    fn blocked(&self) -> String {
+        let is_file = |of: &CpuWork| matches!(of, CpuWork::Name(id) if is_file_io(self.trace.names().full(*id)));
+        match self.split.host_by.keys().any(is_file) {
+            true => "likely in file I/O of".to_owned(),
+            false => "blocked in".to_owned(),
         }
     }
 

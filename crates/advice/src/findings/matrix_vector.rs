@@ -1,0 +1,37 @@
+//! Products of a matrix and a single vector, as one token at a time of a language model needs: each reads all weights once.
+
+use super::scope::Config;
+use super::{DeviceFigures, Finding, Says, Scope, Severity, configs};
+use crate::thresholds;
+use activity::Ns;
+use activity::text::counted;
+use activity::units::{duration, percent, share};
+
+/// What is in the names of kernels that multiply a matrix by a vector, of cuBLAS and of others.
+const NAME: &str = "gemv";
+
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
+    let full = |it: &Config| scope.trace.names().full(it.shape.name);
+    all.retain(|it| full(it).to_ascii_lowercase().contains(NAME));
+    let time: Ns = all.iter().map(|it| it.row.total_ns).sum();
+    if f.part(time) < thresholds::COMPUTE_SHARE {
+        return None;
+    }
+    let part = percent(share(time, f.compute_ns));
+    let found = scope.found(f.span_ns, time, &configs::places(scope, f, &all));
+    Some(Finding {
+        severity: Severity::Info,
+        title: format!(
+            "{} of a matrix and one vector take {} ({part} of kernel time): each reads its whole matrix",
+            counted(found.count, "product", "products"),
+            duration(time),
+        ),
+        advice: "Batch several vectors (requests, tokens), so that one read serves all. Or keep the weights in fewer bits (int8, int4, fp8).".to_owned(),
+        says: Some(Says::of_kernels(
+            f,
+            format!("{part} of it in products of a matrix and one vector, likely bound by memory"),
+        )),
+        ..found
+    })
+}

@@ -1,0 +1,64 @@
+//! What is said in the place of a verdict, or before it: nothing ran, records are lost, the run failed.
+
+use super::{Bound, Verdict, words};
+use crate::findings::failed::Failed;
+use crate::findings::lost_records::Lost;
+use activity::Span;
+use causes::Causes;
+use figures::DeviceFigures;
+use trace::Trace;
+
+/// Puts it there: `verdicts` are those of all devices together and of each.
+pub(super) fn put(
+    verdicts: &mut [Verdict],
+    (trace, causes, window): (&Trace, &Causes<'_>, Option<Span>),
+    devices: &[DeviceFigures],
+) {
+    let Some((bound, text, lost)) = instead(trace, causes, window) else {
+        return;
+    };
+    let on = devices.iter().map(|f| Some(f.index));
+    for (verdict, on) in verdicts.iter_mut().zip([None].into_iter().chain(on)) {
+        // What is recorded whole has a verdict of its own.
+        let lost = lost.as_ref().zip(on);
+        if lost.is_some_and(|(lost, device)| !lost.is_on(trace, device)) {
+            continue;
+        }
+        verdict.bound_by = bound;
+        (verdict.share, verdict.line) = (0.0, None);
+        verdict.frames = Default::default();
+        verdict.text.clone_from(&text);
+    }
+}
+
+/// What is said in the place of any verdict: nothing ran, graphs are captured, or records are lost.
+fn instead(
+    trace: &Trace,
+    causes: &Causes<'_>,
+    window: Option<Span>,
+) -> Option<(Bound, String, Option<Lost>)> {
+    let graph = causes.graph();
+    let nothing = |text| (Bound::Nothing, text, None);
+    let is_whole = window.is_none();
+    let failed = is_whole.then(|| Failed::of(trace, graph)).flatten();
+    if let Some(failed) = failed.filter(Failed::is_all) {
+        return Some(nothing(format!("no kernel ran: {}", failed.text())));
+    }
+    if let Some(captured) = graph.capture(window) {
+        return Some(nothing(words::of_capture(captured)));
+    }
+    let lost = Lost::of(trace, graph).filter(|_| is_whole)?;
+    let text = format!("no verdict: {}", lost.text());
+    Some((Bound::Unknown, text, Some(lost)))
+}
+
+/// Says first of a run that failed why it did: what follows is of what ran until then.
+pub fn fail(verdicts: &mut [Verdict], trace: &Trace, causes: &Causes<'_>) {
+    let failed = Failed::of(trace, causes.graph());
+    let failed = failed.filter(|it| it.is_fatal() && !it.is_all());
+    if let Some((whole, failed)) = verdicts.first_mut().zip(failed) {
+        let text = failed.text();
+        whole.gain = whole.gain.take().filter(|it| *it != text);
+        whole.text.insert_str(0, &format!("{text} · "));
+    }
+}
