@@ -70,6 +70,8 @@ pub struct Ready {
     first: OnceLock<FirstUse>,
     /// Whether stacks of some process were sampled.
     is_sampled: bool,
+    /// Calls and operations that a walk goes back through.
+    steps: usize,
     /// By device: whether another program, which leaves no record, keeps it busy, and how long it has it then.
     shared: Vec<Option<OnceLock<Option<Ns>>>>,
 }
@@ -85,11 +87,29 @@ impl Ready {
             loading: first_use::loading(trace, graph),
             first: OnceLock::new(),
             is_sampled: trace.processes().iter().any(|it| !it.sampled.is_empty()),
+            steps: match uses_many_devices(trace) {
+                true => STEPS,
+                false => usize::MAX,
+            },
             shared: (0..trace.devices().len())
                 .map(|it| is_shared(trace, it).then(OnceLock::new))
                 .collect(),
         }
     }
+}
+
+/// No process has more devices. In each one's gaps it launches to all the others: there are as many steps as launches times devices.
+const DEVICES: usize = 16;
+const STEPS: usize = 32;
+
+fn uses_many_devices(trace: &Trace) -> bool {
+    let mut used: FxHashMap<usize, FxHashSet<usize>> = FxHashMap::default();
+    for key in trace.streams().map(|(_, lane)| lane.key()) {
+        if let LaneKind::Stream { device, .. } = key.kind {
+            used.entry(key.process).or_default().insert(device);
+        }
+    }
+    used.values().any(|devices| devices.len() > DEVICES)
 }
 
 /// The multiprocessors are busy for so much more of the time than anything recorded ran that others had them.

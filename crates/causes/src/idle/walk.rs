@@ -161,7 +161,9 @@ impl Walk<'_, '_> {
     fn go(&mut self, next: OpId) {
         let graph = self.of.graph;
         let mut at = At::Op(next);
-        while !self.is_over() {
+        let mut left = self.of.ready.steps;
+        while !self.is_over() && left > 0 {
+            left -= 1;
             at = match at {
                 At::Op(op) => match self.before_op(op) {
                     Some(at) => at,
@@ -176,7 +178,9 @@ impl Walk<'_, '_> {
         let start = self.gap.span.start;
         self.put(start, Cause::Unknown, Culprit::Nobody, Certainty::Unknown);
         // Beyond the gap: a call leads back to a wait, an operation is where the walk ends.
-        if let At::Call(call) = at {
+        if let At::Call(call) = at
+            && left > 0
+        {
             let root = graph.calls.root[call as usize];
             if root != NONE && graph.calls.end[root as usize] <= self.gap.span.end {
                 self.root(root);

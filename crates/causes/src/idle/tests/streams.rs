@@ -305,3 +305,41 @@ fn a_pageable_copy_is_staged_wherever_its_call_began() {
     };
     assert_eq!(of(1 << 20), [(Cause::Staging, 42_000, Fact)]);
 }
+
+/// One thread launches onto all devices in turn: in the gaps of each it launches onto all others.
+#[test]
+fn on_more_devices_than_a_process_has_a_walk_comes_to_an_end() {
+    let of = |devices: i64| {
+        let mut scene = Scene::new();
+        scene.call("cudaLaunchKernel", 0, 1_000);
+        scene.kernel("k", 1, 5_000, 6_000);
+        for i in 1..=2 * devices {
+            let at = 10_000 * i;
+            scene.call("cudaLaunchKernel", at, at + 1_000);
+            let on = Place {
+                device: (i % devices) as u32,
+                ..place(1)
+            };
+            let kernel = Kernel {
+                place: on,
+                shape: 0,
+                graph: 0,
+                node: 0,
+            };
+            scene.push(at + 5_000, at + 6_000, i as u32 + 1, What::Kernel(kernel));
+        }
+        pieces(&mut scene, 1, 5_000 + 10_000 * devices - 1).0
+    };
+    // Before its launch the thread is in a call for each other device, and between them at its own work.
+    let all = of(DEVICES as i64);
+    assert!(all.len() >= DEVICES, "{all:?}");
+    assert!(all.iter().all(|it| it.0 != Cause::Unknown), "{all:?}");
+    let some = of(100);
+    assert!(
+        (STEPS..=2 * STEPS + 1).contains(&some.len()),
+        "{}",
+        some.len()
+    );
+    assert_eq!(some[0].0, Cause::Unknown);
+    assert!(some[1..].iter().all(|it| it.0 != Cause::Unknown));
+}
