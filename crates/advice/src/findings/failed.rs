@@ -41,6 +41,9 @@ pub(crate) struct Failed {
 impl Failed {
     /// Calls behind a kernel that crashed; else launches, else copies, else syncs.
     pub(crate) fn of(trace: &Trace, graph: &Graph) -> Option<Failed> {
+        if !graph.calls.has_failed {
+            return None;
+        }
         let returned = |call: CallId| {
             let (lane, row) = graph.calls.at(call);
             match trace.what(lane, row) {

@@ -10,6 +10,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use trace::{SourceKind, Trace};
 
 pub(super) fn check(scope: &Scope) -> Option<Finding> {
+    if !has_bare(scope.causes.graph()) {
+        return None;
+    }
     let Some(lost) = Lost::of(scope.trace, scope.causes.graph()) else {
         return blind(scope);
     };
@@ -75,6 +78,9 @@ pub(crate) struct Lost {
 impl Lost {
     /// Those of graphs, else those of kernels. `None` where they are few.
     pub(crate) fn of(trace: &Trace, graph: &Graph) -> Option<Lost> {
+        if !has_bare(graph) {
+            return None;
+        }
         // Nodes whose launch is unknown may be those of any.
         let is_nobodys = |op: u32| graph.ops.is_graph(op) && graph.ops.call[op as usize] == NONE;
         let is_known = |_: &Lost| !(0..graph.ops.len() as u32).any(is_nobodys);
@@ -130,6 +136,7 @@ impl Lost {
 /// "923 of 1,556 launched kernels came behind the last record": of a file, in which they are all there is.
 pub(crate) fn cut_off(trace: &Trace, graph: &Graph) -> Option<String> {
     let is_file = matches!(trace.source.kind, SourceKind::Kineto | SourceKind::Nsys);
+    let is_file = is_file && has_bare(graph);
     let all = is_file.then(|| of_kind(graph, &launched(trace, graph), CallKind::Launch))?;
     let (left, of) = (all.len() - recorded_until(graph, &all)?, all.len());
     let is_much = cases::LOST_SHARE.is_reached_by(share(left as i64, of as i64));
@@ -138,6 +145,14 @@ pub(crate) fn cut_off(trace: &Trace, graph: &Graph) -> Option<String> {
         format!("recording ended before {left} of {of} launched kernels ran")
     };
     (is_much && cases::LOOP_MIN.is_reached_by(left)).then(text)
+}
+
+/// Whether any launch left no operation: of most traces none did, and nothing else is asked.
+fn has_bare(graph: &Graph) -> bool {
+    let of = graph.calls.kind.iter().zip(&graph.calls.first_op);
+    let is_launch = |kind| matches!(kind, CallKind::Launch | CallKind::GraphLaunch);
+    of.into_iter()
+        .any(|(kind, op)| *op == NONE && is_launch(*kind))
 }
 
 /// How many launches there are until the last one that left a record.

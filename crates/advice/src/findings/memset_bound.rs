@@ -7,6 +7,9 @@ use activity::units::{bytes, duration, percent};
 use activity::{Span, What};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    if f.memsets == 0 {
+        return None;
+    }
     let (mut at, mut spans, mut set) = (Vec::new(), Vec::new(), 0);
     for (place, it) in scope.operations(f) {
         if let What::Memset(of) = it.what {

@@ -143,6 +143,8 @@ pub struct Calls {
     pub(super) by_correlation: Vec<Vec<(u32, CallId)>>,
     /// What waits are for.
     pub(super) awaited: FxHashMap<CallId, Sync>,
+    /// Whether any returned something other than 0.
+    pub has_failed: bool,
     /// Kinds by name.
     pub(super) kinds: Vec<Option<CallKind>>,
 }

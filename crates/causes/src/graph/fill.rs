@@ -63,6 +63,7 @@ impl Graph {
                 let call = self.calls.len() as CallId;
                 let kind = self.calls.kind_of(trace.names(), what.name);
                 let calls = &mut self.calls;
+                calls.has_failed |= what.code != 0;
                 calls.lane.push(id as u32);
                 calls.row.push(row);
                 calls.start.push(start);
