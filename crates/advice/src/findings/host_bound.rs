@@ -56,8 +56,8 @@ const NATIVE: Cure = (
     "",
 );
 pub(super) const BLOCKED: Cure = (
-    "There it waits, most likely for files: write or read less often, in larger pieces, or in another thread.",
-    "waiting less for files",
+    "There it waits for files, memory or other threads: do that less often, in larger pieces, or in another thread.",
+    "waiting less there",
     "",
 );
 const OTHERS: Cure = (

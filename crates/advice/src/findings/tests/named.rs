@@ -411,7 +411,7 @@ fn a_thread_off_its_processor_is_told_as_blocked_and_not_by_what_it_last_ran() {
     blocked.title.must_end(said);
     blocked
         .advice
-        .must_begin("There it waits, most likely for files");
+        .must_begin("There it waits for files, memory or other threads");
     // As many as the rate gives: the thread worked.
     let works = told(100);
     works
