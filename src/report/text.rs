@@ -406,7 +406,7 @@ fn findings(page: &mut Page, report: &Report) {
         let start_up = report.start_up_findings.clone();
         let title = match (&start_up, steps_looked_at(&report.findings)) {
             (None, _) => "Findings".to_owned(),
-            (_, Some(looked)) => format!("Findings in {looked}"),
+            (_, Some(looked)) => format!("Findings{looked}"),
             _ => "Findings in the steady steps".to_owned(),
         };
         lists.push((title, report.findings.clone()));
@@ -429,7 +429,7 @@ fn findings(page: &mut Page, report: &Report) {
     }
 }
 
-/// "57 of the 74 steady steps: 17 to 73 (570 µs)", where findings are of a part. Rules look at one stretch, where odd steps lie between.
+/// ", counted in 57 of the 74 steady steps: 17 to 73 (570 µs)", where findings are of a part. Rules look at one stretch, where odd steps lie between.
 pub fn steps_looked_at(findings: &[Finding]) -> Option<String> {
     let mut of = findings.iter().filter(|it| it.rule != Rule::OddSteps);
     let of = of.find_map(|it| it.step)?;
@@ -438,9 +438,9 @@ pub fn steps_looked_at(findings: &[Finding]) -> Option<String> {
         true => {
             let numbers = [of.of, of.first + 1, of.first + of.count];
             let [of, first, last] = numbers.map(|it| count(it as u64));
-            format!("{steps} of the {of} steady steps: {first} to {last} ({all})")
+            format!(", counted in {steps} of the {of} steady steps: {first} to {last} ({all})")
         }
-        false => format!("the {steps} steady steps ({all})"),
+        false => format!(" in the {steps} steady steps ({all})"),
     })
 }
 

@@ -29,11 +29,13 @@ const BELOW: usize = 5;
 /// selected takes lines of the headline's, and so does what stands over the axis.
 fn lines_of_words(state: &State, map: u16) -> (u16, u16) {
     let is_selected = state.focus.selection.row.is_some();
+    let told = state.answer().and_then(|it| it.verdicts.first());
+    let is_mostly_start = told.is_some_and(|it| it.is_mostly_start);
     let (most, details) = match (state.size.height, is_selected) {
         (0..9, _) => (0, 0),
         (9..20, _) => (0, 1),
         (20..TALL, true) => (2 - map, 2),
-        (20..TALL, false) => (3 - map, 1),
+        (20..TALL, false) => (3 - map + u16::from(is_mostly_start), 1),
         (TALL..36, _) => (3, 3),
         _ => (4, 4),
     };

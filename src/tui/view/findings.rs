@@ -19,7 +19,7 @@ use activity::{Ns, units};
 use advice::findings::{Change, Finding, Predicted, Severity};
 use advice::verdict::nothing_ran;
 use causes::evidence::Evidence;
-use trace::{LaneKind, Trace, describe};
+use trace::{LaneKind, Measure, Trace, describe};
 
 /// Places that a finding shows in the list.
 const SHOWN: usize = 3;
@@ -229,7 +229,11 @@ fn rest(finding: &Finding) -> String {
 fn place(state: &State, evidence: &Evidence) -> String {
     let trace = &state.model.run.trace;
     let Some(lane) = evidence.lane else {
-        return format!("GPU idle{}", ended_by(trace, evidence));
+        // An odd step is a stretch in which the GPU works, too.
+        let usage = |it: usize| trace.devices()[it].usage.time(Measure::Busy, evidence.span);
+        let is_idle = 10 * device_of(trace, evidence).map_or(0, usage) < evidence.span.len();
+        let what = if is_idle { "GPU idle" } else { "a stretch" };
+        return format!("{what}{}", ended_by(trace, evidence));
     };
     let mut rows = state.rows.list.iter();
     let row = rows.find(|row| row.kind.lane() == Some(lane));
@@ -244,10 +248,15 @@ fn place(state: &State, evidence: &Evidence) -> String {
         .join(" · ")
 }
 
+/// The device of a place: index into [`Trace::devices`].
+fn device_of(trace: &Trace, evidence: &Evidence) -> Option<usize> {
+    let is_it = |device: &trace::Device| Some(device.info.id) == evidence.device;
+    trace.devices().iter().position(is_it)
+}
+
 /// " until gemm": what ended an idle time.
 fn ended_by(trace: &Trace, evidence: &Evidence) -> String {
-    let is_it = |device: &trace::Device| Some(device.info.id) == evidence.device;
-    let device = trace.devices().iter().position(is_it);
+    let device = device_of(trace, evidence);
     let streams = device.into_iter().flat_map(|it| trace.streams_of(it));
     let mut next = streams.filter_map(|(id, lane)| {
         let row = lane.next(evidence.span.end)?;

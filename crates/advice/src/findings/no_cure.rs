@@ -148,7 +148,7 @@ impl Placed {
             }));
         }
         let before = before.unwrap_or_else(|| ends_with(scope, f, gap));
-        let rest = percent(share(f.busy_ns, f.recorded_ns() - longest));
+        let rest = percent(share(f.busy_ns, f.recorded_ns() - time));
         Some(Placed {
             told: format!(
                 ", nearly all in one gap{before} (the GPU is busy for {rest} of the remaining time)"
@@ -239,7 +239,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
         says: placed.batch.map(|it| Says {
             bound: Bound::Host,
             part: f.part(time),
-            why: format!("waiting for the next batch of {}", bytes(it)),
+            why: match percent(share(time, f.idle_ns)).as_str() {
+                "100 %" => format!("waiting for the next batch of {}", bytes(it)),
+                part => format!("{part} of it waiting for the next batch of {}", bytes(it)),
+            },
         }).or(waits.map(|why| Says { bound: Bound::Unknown, part: f.part(time), why })),
         change: scope.change(if placed.batch.is_some() { "workers" } else { "" }, None),
         is_of_pauses: placed.batch.is_some(),

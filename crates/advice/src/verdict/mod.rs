@@ -81,6 +81,9 @@ pub struct Verdict {
     /// The odd steps of the kind that it is of, where they cost much.
     #[serde(skip)]
     pub odd: Option<OddSteps>,
+    /// Whether the start-up takes most of the run: that is told on the smallest screen, too.
+    #[serde(skip)]
+    pub is_mostly_start: bool,
     /// What the run is made of beside that: odd steps, other kinds of steps, the start-up. A sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<String>,
@@ -381,7 +384,7 @@ fn beside(
         (verdict.cost_ns, verdict.cost_a_step_ns) = (odd.total_ns, Some(odd.more_ns));
     }
     if is_whole {
-        parts::around((trace, causes), steps, &mut verdict.beside);
+        parts::around((trace, causes), steps, verdict);
     }
 }
 
@@ -480,6 +483,7 @@ fn judge(
         line,
         gain: None,
         odd: None,
+        is_mostly_start: false,
     }
 }
 

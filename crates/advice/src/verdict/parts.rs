@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::odd::culprit;
-use super::{BOUND_MIN, find, words};
+use super::{BOUND_MIN, Verdict, find, words};
 use activity::units::{duration, percent, share};
 use activity::{Ns, Span};
 use causes::stacks::SAMPLES_MIN;
@@ -17,15 +17,13 @@ use trace::Trace;
 const START_UP_STEPS: Ns = 3;
 
 /// Puts what lies before the steps and behind them beside a verdict. What is most of the run is told first.
-pub(super) fn around(of: (&Trace, &Causes<'_>), steps: &Steps, beside: &mut Vec<String>) {
-    let (start, tail) = (steps.start_up, steps.tail);
+pub(super) fn around(of: (&Trace, &Causes<'_>), steps: &Steps, verdict: &mut Verdict) {
+    let (start, tail, beside) = (steps.start_up, steps.tail, &mut verdict.beside);
     let all = start.hull(tail).len();
     if start.len() >= START_UP_STEPS * steps.main().median_ns {
-        let at = match 2 * start.len() > all {
-            true => 0,
-            false => beside.len(),
-        };
-        beside.insert(at, begun(of, steps));
+        verdict.is_mostly_start = 2 * start.len() > all;
+        beside.push(begun(of, steps));
+        beside.rotate_right(usize::from(verdict.is_mostly_start));
     }
     // It may be the last step, whose end nobody saw.
     let is_step = steps.spans.len() > steps.steady.end && tail.len() < 2 * steps.main().median_ns;
@@ -70,7 +68,7 @@ fn worked(
 /// So many steps of a start-up are told, as the first of those that are told of has a number above it.
 const START_UP_TOLD: usize = 10;
 
-/// "start-up 8.54 s, 97 % of it building kernels": what takes most of it, busy or idle.
+/// "start-up 8.54 s, most of it building kernels": what takes most of it, busy or idle.
 fn start_up((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> String {
     let (start, mut by) = (steps.start_up, BTreeMap::<String, Ns>::new());
     if let Some(device) = steps::main_device(trace, steps.process) {
@@ -89,7 +87,13 @@ fn start_up((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> String {
     let part = |time: Ns| share(time, start.len());
     match by.into_iter().max_by_key(|it| it.1) {
         Some((what, time)) if part(time) >= BOUND_MIN => {
-            format!("{text}, {} of it {what}", percent(part(time)))
+            // A second figure beside that of the cold start, which counts a busy GPU's time, too, would be a riddle.
+            let how_much = match part(time) {
+                0.9.. => "nearly all".to_owned(),
+                0.5.. => "most".to_owned(),
+                part => percent(part),
+            };
+            format!("{text}, {how_much} of it {what}")
         }
         _ => text,
     }

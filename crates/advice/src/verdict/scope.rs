@@ -79,7 +79,8 @@ pub(super) fn outside(trace: &Trace) -> Vec<String> {
             rows.map(|row| lane.span(row).intersect(span))
         });
         let taken = calls.chain(causes::profilers(trace, span));
-        span.len() - Span::union_len(taken.collect())
+        let taken: Vec<Span> = taken.map(|it| it.intersect(span)).collect();
+        span.len() - Span::union_len(taken)
     };
     let ends = ends.map(|it| (outside(it.0), it)).into_iter();
     let told = ends.filter(|it| it.0 >= OUTSIDE_MIN.max(ops.len()));

@@ -88,7 +88,7 @@ impl SummaryPanel {
         // A title alone says nothing.
         if left >= 2 && !findings.is_empty() {
             let of = steps_looked_at(findings);
-            let of = of.map_or_else(String::new, |of| format!(" in {of}"));
+            let of = of.unwrap_or_default();
             let told = found.and_then(|it| it.verdicts.first());
             let other = match told.is_some_and(|it| is_beside(it.bound_by, findings[0].rule)) {
                 true => " (the first is not the headline's cause)",
