@@ -243,7 +243,7 @@ const FP32_ATTENTION: &str = "fmha_cutlassf_f32 fmha_cutlassb_f32";
 
 /// Whether a kernel's values are of half precision, by its name: of `sgemm` and `ffma` in such a name only the sums are fp32.
 fn is_half(name: &str) -> bool {
-    has_any(name, "__half half_t bfloat16")
+    has_any(name, "__half half_t bfloat16 fp16_scudnn")
 }
 
 /// How many times as fast as in fp32 the tensor cores multiply at least and at most, by compute capability. It is half of the ratio of

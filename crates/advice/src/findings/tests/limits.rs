@@ -367,6 +367,7 @@ fn products_in_fp32_are_known_by_their_names() {
         "cutlass_80_tensorop_s1688gemm_128x128_16x5_nn_align4",
         "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x4_nn",
         "void cutlass::Kernel2<cutlass_80_simt_dgemm_64x64_8x5_nn_align1>(Params)",
+        "volta_fp16_scudnn_fp16_128x32_relu_interior_nn_v1",
         "void implicit_convolve_sgemm<__half, __half, 128, 5, 5, 3, 3, 3, 1, false, true, true>(int, int, int, __half const*)",
     ] {
         assert_eq!(of(name, 9), None, "{name}");
