@@ -190,8 +190,8 @@ pub(crate) fn called(id: u32, details: *const c_void) {
     });
 }
 
-/// Whether naming has ended, of which CUPTI need not be asked to tell any more. Said once.
-pub(crate) fn is_over() -> bool {
+/// Whether naming has ended since this was asked last: CUPTI need not tell of nodes any more.
+pub(crate) fn has_just_ended() -> bool {
     IS_OVER.swap(false, Ordering::Relaxed)
 }
 

@@ -90,7 +90,7 @@ impl Flusher {
             self.ask_for_devices(&mut asked);
             self.flush(0);
             switch.apply_requests(&self.cupti, || self.hold());
-            if nodes::is_over() {
+            if nodes::has_just_ended() {
                 for callbacks in [Callbacks::Nodes, Callbacks::ChangedNodes] {
                     callbacks.set(&self.cupti, &self.subscription, false);
                 }

@@ -229,9 +229,9 @@ fn rest(finding: &Finding) -> String {
 fn place(state: &State, evidence: &Evidence) -> String {
     let trace = &state.model.run.trace;
     let Some(lane) = evidence.lane else {
-        // An odd step is a stretch in which the GPU works, too.
+        // A gap is idle to its ends; an odd step is a stretch in which the GPU works, too.
         let usage = |it: usize| trace.devices()[it].usage.time(Measure::Busy, evidence.span);
-        let is_idle = 10 * device_of(trace, evidence).map_or(0, usage) < evidence.span.len();
+        let is_idle = 100 * device_of(trace, evidence).map_or(0, usage) < evidence.span.len();
         let what = if is_idle { "GPU idle" } else { "a stretch" };
         return format!("{what}{}", ended_by(trace, evidence));
     };

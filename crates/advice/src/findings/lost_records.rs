@@ -133,7 +133,7 @@ impl Lost {
     }
 }
 
-/// "923 of 1,556 launched kernels came behind the last record": of a file, in which they are all there is.
+/// "recording ended before 923 of 1,556 launched kernels ran": of a file, in which they are all there is.
 pub(crate) fn cut_off(trace: &Trace, graph: &Graph) -> Option<String> {
     let is_file = matches!(trace.source.kind, SourceKind::Kineto | SourceKind::Nsys);
     let is_file = is_file && has_bare(graph);
