@@ -374,7 +374,7 @@ fn children_that_are_forked_meanwhile_disturb_nothing() {
     let program = Program::start(&["late-fork"], &[]);
     let (_folder, save) = folder();
     record(program.pid(), &save, &["--duration", "800ms"], 0);
-    whole(&read(&save).0[0], 200);
+    whole(&read(&save).0[0], 50);
     program.end_well();
 }
 

@@ -3,7 +3,7 @@
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{OFlags, fcntl_setfl};
@@ -145,6 +145,20 @@ impl CounterProcess {
         self.patience == PATIENCE
     }
 
+    /// Ends it. What is to be said where it had to be killed.
+    pub(crate) fn end(mut self) -> Option<String> {
+        let lack = "did not end within 2 s: what it sampled last is lost";
+        let name = &self.name;
+        let text = format!("counters of {name}: the process that samples them {lack}");
+        self.stop().is_err().then_some(text)
+    }
+
+    fn stop(&mut self) -> Result<ExitStatus, Option<ExitStatus>> {
+        drop(self.stdin.take());
+        drop(self.stdout.take());
+        await_end(&mut self.process, GRACE, || {})
+    }
+
     /// Looks after it. When it is no more, what is to be said of that; nothing where its own file says it.
     pub(crate) fn check(&mut self) -> Result<(), Option<String>> {
         let mut bytes = [0; 256];
@@ -181,8 +195,6 @@ pub(crate) fn name_of(uuid: &Uuid) -> String {
 
 impl Drop for CounterProcess {
     fn drop(&mut self) {
-        drop(self.stdin.take());
-        drop(self.stdout.take());
-        let _ = await_end(&mut self.process, GRACE, || {});
+        let _ = self.stop();
     }
 }

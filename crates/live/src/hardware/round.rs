@@ -105,6 +105,8 @@ impl Rounds {
             let took = read(ClockId::ThreadCPUTime).saturating_sub(before);
             next = Instant::now() + pace.pause_after(took);
         }
+        let killed = open.sampled.end().into_iter().map(Hardware::Note);
+        open.write(0, killed.map(Entry::Hardware));
         pace.account(&mut open.cost, read(ClockId::ThreadCPUTime));
         if open.cost.rounds > 0 {
             open.write(0, [Entry::Hardware(Hardware::Cost(open.cost))]);

@@ -64,6 +64,12 @@ impl SampledGpus {
         self.processes.retain(|_, it| it.is_none());
     }
 
+    /// Ends all that run, for good. What is to be said of those that had to be killed.
+    pub(super) fn end(&mut self) -> Vec<String> {
+        let running = self.processes.drain().filter_map(|(_, it)| it);
+        running.filter_map(CounterProcess::end).collect()
+    }
+
     /// How many GPUs are sampled, or cannot be.
     pub(super) fn settled(&self) -> usize {
         let settled =
