@@ -55,8 +55,12 @@ impl Program<'_> {
 
     /// Whether everything comes after what it depends on in the order of the recording.
     fn is_possible(&self) -> bool {
+        let mut places = vec![0; self.recorded.len()];
+        for (&at, place) in self.recorded.iter().zip(0u32..) {
+            places[at as usize] = place;
+        }
         let mut is_possible = true;
-        self.edges(|from, to| is_possible &= self.key(from) < self.key(to));
+        self.edges(|from, to| is_possible &= places[from as usize] < places[to as usize]);
         is_possible
     }
 
