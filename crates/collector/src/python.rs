@@ -29,8 +29,12 @@ const LENGTH: usize = 16;
 const STATE: usize = 32;
 /// Where a thread's state names its interpreter.
 const INTERPRETER: u64 = 16;
-/// Who owns a frame that runs no Python.
+/// Who owns a frame that runs no Python, from this one on.
 const C_STACK: u8 = 3;
+/// The last number of an owner: 3.14 alone has so many.
+const LAST_OWNER: u8 = 4;
+/// Bits of a frame's pointer to its code that 3.14 and later keep for themselves.
+const TAGS: u64 = 3;
 
 /// Where things stand in a minor version of CPython, by its headers.
 #[derive(Debug)]
@@ -56,6 +60,11 @@ struct Layout {
 }
 
 impl Layout {
+    /// The code of a frame.
+    fn code(&self, frame: &[u8]) -> u64 {
+        word(frame, self.code) & !TAGS
+    }
+
     /// Where a frame's code is: a pointer, or a number of bytes.
     fn position(&self, frame: &[u8]) -> u64 {
         match self.instructions {
@@ -67,11 +76,13 @@ impl Layout {
 }
 
 #[rustfmt::skip]
-const LAYOUTS: [Layout; 4] = [
+const LAYOUTS: [Layout; 6] = [
     Layout { minor: "10", to_frame: &[24], frame: 100, previous: 24, code: 32, at: 96, owner: None, first_line: 40, name: 112, file: 104, table: 120, instructions: None, text: [48, 72] },
     Layout { minor: "11", to_frame: &[56, 8], frame: 72, previous: 48, code: 32, at: 56, owner: Some(69), first_line: 72, name: 128, file: 112, table: 136, instructions: Some(184), text: [48, 72] },
     Layout { minor: "12", to_frame: &[56, 0], frame: 72, previous: 8, code: 0, at: 56, owner: Some(70), first_line: 68, name: 128, file: 112, table: 136, instructions: Some(192), text: [40, 56] },
     Layout { minor: "13", to_frame: &[72], frame: 72, previous: 8, code: 0, at: 56, owner: Some(70), first_line: 68, name: 128, file: 112, table: 136, instructions: Some(200), text: [40, 56] },
+    Layout { minor: "14", to_frame: &[72], frame: 80, previous: 8, code: 0, at: 56, owner: Some(74), first_line: 68, name: 128, file: 112, table: 136, instructions: Some(208), text: [40, 56] },
+    Layout { minor: "15", to_frame: &[72], frame: 80, previous: 8, code: 0, at: 56, owner: Some(74), first_line: 68, name: 128, file: 112, table: 136, instructions: Some(208), text: [40, 56] },
 ];
 
 /// The versions of CPython whose frames are read: they give nodes of CUDA graphs their names.
@@ -220,7 +231,7 @@ impl Python {
             if frames == MOST || !seen_at(pages, next, it.frame) {
                 break;
             }
-            let code: u64 = present(next, it.code);
+            let code = present::<u64>(next, it.code) & !TAGS;
             let owner = it.owner.map_or(0, |at| present(next, at));
             let at = match it.instructions {
                 Some(_) => present(next, it.at),
@@ -270,8 +281,8 @@ impl Python {
             };
             next = word(frame, it.previous);
             match it.owner.map_or(0, |at| frame[at]) {
-                C_STACK => {}
-                0..C_STACK => found.push((word(frame, it.code), it.position(frame))),
+                0..C_STACK => found.push((it.code(frame), it.position(frame))),
+                C_STACK..=LAST_OWNER => {}
                 _ => found.push((0, 0)),
             }
             if found.len() == MOST {
