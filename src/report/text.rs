@@ -14,6 +14,7 @@ use activity::{Direction, Ns};
 use advice::findings::{Change, Finding, Rule, Severity, fold};
 use advice::verdict::{Answered, Bound, Verdict};
 use figures::DeviceFigures;
+use figures::busy::KernelTime;
 use figures::tables::NameRow;
 use trace::short;
 
@@ -167,7 +168,8 @@ fn is_of_kernels(report: &Report) -> bool {
 fn kernel_line(report: &Report) -> Option<String> {
     const WORTH: f64 = 0.1;
     let sum = |of: fn(&DeviceFigures) -> Ns| report.devices.iter().map(of).sum::<Ns>();
-    let part = share(sum(|it| it.compute_ns), sum(DeviceFigures::recorded_ns));
+    let ran = sum(|it| it.compute_ns);
+    let part = share(ran, sum(DeviceFigures::recorded_ns));
     let names: Vec<&str> = report.kernels.iter().map(|it| it.name.as_str()).collect();
     let rows = report.kernels.iter().zip(short::unique(&names)).take(3);
     let told = rows
@@ -178,7 +180,8 @@ fn kernel_line(report: &Report) -> Option<String> {
         });
     let told = told.collect::<Vec<_>>().join(", ");
     let is_told = part >= WORTH && !told.is_empty() && !is_of_kernels(report);
-    is_told.then(|| format!("kernel time: {told}"))
+    let all = report.kernels.iter().map(|it| it.total_ns).sum();
+    is_told.then(|| format!("{}: {told}", KernelTime::new(all, ran).name()))
 }
 
 /// What the host called, for how long it waited, and the memory that it allocated.
@@ -404,12 +407,8 @@ fn findings(page: &mut Page, report: &Report) {
     }
     if variants.is_empty() {
         let start_up = report.start_up_findings.clone();
-        let title = match (&start_up, steps_looked_at(&report.findings)) {
-            (None, _) => "Findings".to_owned(),
-            (_, Some(looked)) => format!("Findings{looked}"),
-            _ => "Findings in the steady steps".to_owned(),
-        };
-        lists.push((title, report.findings.clone()));
+        let looked = steps_looked_at(&report.findings).unwrap_or_default();
+        lists.push((format!("Findings{looked}"), report.findings.clone()));
         lists.push(("Start-up".to_owned(), start_up.unwrap_or_default()));
     }
     let mut left = page.most(BRIEF_FINDINGS);
@@ -429,16 +428,16 @@ fn findings(page: &mut Page, report: &Report) {
     }
 }
 
-/// ", counted in 57 of the 74 steady steps: 17 to 73 (570 µs)", where findings are of a part. Rules look at one stretch, where odd steps lie between.
+/// ", counted in steps 17 to 73 of 80 (570 µs)", where findings are of a part. Rules look at one stretch, where odd steps lie between.
 pub fn steps_looked_at(findings: &[Finding]) -> Option<String> {
     let mut of = findings.iter().filter(|it| it.rule != Rule::OddSteps);
     let of = of.find_map(|it| it.step)?;
     let (steps, all) = (count(of.count as u64), duration(of.all));
     Some(match of.count < of.of {
         true => {
-            let numbers = [of.of, of.first + 1, of.first + of.count];
-            let [of, first, last] = numbers.map(|it| count(it as u64));
-            format!(", counted in {steps} of the {of} steady steps: {first} to {last} ({all})")
+            let numbers = [of.first + 1, of.first + of.count, of.found];
+            let [first, last, found] = numbers.map(|it| count(it as u64));
+            format!(", counted in steps {first} to {last} of {found} ({all})")
         }
         false => format!(" in the {steps} steady steps ({all})"),
     })

@@ -421,7 +421,17 @@ impl<'a> Advice<'a> {
             first: of.steady.start,
             found: of.spans.len(),
         });
-        findings.iter_mut().for_each(|finding| finding.step = step);
+        for it in &mut findings {
+            // Not of the steps that others are counted in.
+            let is_of_run = whole.window.is_none() && it.rule.is_of_run();
+            it.step = step.filter(|_| !is_of_run);
+            if is_of_run {
+                it.places = vec!["whole run".to_owned()];
+                let machine = Some(whole).filter(|_| it.rule == Rule::Machine);
+                let of_all = machine.and_then(findings::machine);
+                it.title = of_all.map_or_else(|| it.title.clone(), |it| it.title);
+            }
+        }
         Judgement {
             findings,
             start_up: Some(findings::of_start_up(&before(

@@ -11,27 +11,88 @@ use crate::tables;
 /// A class of less of the kernel time is not worth a word.
 const MUCH: f64 = 0.25;
 
+/// From so many times the time in which any ran, the sum of kernels' durations is said to be one.
+const SUMMED: f64 = 1.05;
+
+/// Before the name of what takes most of some time: of less than half it is not "mostly" that.
+pub fn mostly(time: Ns, all: Ns) -> &'static str {
+    if 2 * time >= all {
+        "mostly"
+    } else {
+        "above all"
+    }
+}
+
+/// What shares of kernel time are of: the sum of all kernels' durations. Of several streams it is more than the time in which any ran.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelTime {
+    all: Ns,
+    ran: Ns,
+}
+
+impl KernelTime {
+    /// Of the sum, and the time in which any ran.
+    pub fn new(all: Ns, ran: Ns) -> KernelTime {
+        let all = all.max(ran);
+        KernelTime { all, ran }
+    }
+
+    fn is_over(self, times: f64) -> bool {
+        self.all as f64 > self.ran as f64 * times
+    }
+
+    /// Whether kernels run beside each other for much of it.
+    pub fn is_beside(self) -> bool {
+        self.is_over(cases::BESIDE_EACH_OTHER.value())
+    }
+
+    /// The part that some kernels take of it.
+    pub fn share(self, time: Ns) -> f64 {
+        share(time, self.all)
+    }
+
+    /// "kernel time", and what that is where it is no time on the clock.
+    pub fn name(self) -> &'static str {
+        match self.is_over(SUMMED) {
+            true => "kernel time, summed over streams",
+            false => "kernel time",
+        }
+    }
+
+    /// "73 % of kernel time"
+    pub fn words(self, time: Ns) -> String {
+        format!("{} of {}", percent(self.share(time)), self.name())
+    }
+
+    /// "73 % of it", behind the time in which any ran. A part of a sum is no part of that.
+    pub fn of_it(self, time: Ns) -> String {
+        match percent(self.share(time)).as_str() {
+            "100 %" => "all".to_owned(),
+            _ if self.is_over(SUMMED) => mostly(time, self.all).to_owned(),
+            part => format!("{part} of it"),
+        }
+    }
+}
+
 /// Of kernel time "61 % of it memory-bound at 88 % of DRAM's peak"; `None` where nobody sampled, or no class has much.
-pub fn words(trace: &Trace, window: Option<Span>) -> Option<String> {
+pub fn words(trace: &Trace, window: Option<Span>, of: KernelTime) -> Option<String> {
     if !trace.is_sampled() {
         return None;
     }
     let rows = tables::kernels(trace, window);
-    let all: Ns = rows.iter().map(|it| it.total_ns).sum();
-    let of = |class| {
+    let those = |class| {
         let shapes = rows.iter().flat_map(|it| &it.shapes);
         shapes.filter(move |it: &&ShapeRow| it.class == class)
     };
-    let time = |class: &Class| of(*class).map(|it| it.total_ns).sum::<Ns>();
+    let time = |class: &Class| those(*class).map(|it| it.total_ns).sum::<Ns>();
     let classes = [Class::Memory, Class::Compute, Class::Latency, Class::Launch];
     let class = classes.into_iter().max_by_key(time)?;
-    let part = share(time(&class), all);
     let what = match class {
         Class::Memory => {
-            let dram = shapes::mean(of(class), |it| it.dram)?;
+            let dram = shapes::mean(those(class), |it| it.dram)?;
             format!("memory-bound at {} of DRAM's peak", percent(dram))
         }
-        Class::Compute => match shapes::mean(of(class), |it| it.tensor) {
+        Class::Compute => match shapes::mean(those(class), |it| it.tensor) {
             Some(it) if it >= NEAR => {
                 format!("compute-bound at {} of the tensor peak", percent(it))
             }
@@ -40,5 +101,29 @@ pub fn words(trace: &Trace, window: Option<Span>) -> Option<String> {
         Class::Latency => "near no peak".to_owned(),
         _ => "in kernels shorter than their launches".to_owned(),
     };
-    (part >= MUCH).then(|| format!("{} of it {what}", percent(part)))
+    let time = time(&class);
+    (of.share(time) >= MUCH).then(|| format!("{} {what}", of.of_it(time)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_a_sum_over_streams_is_no_part_of_the_time_on_the_clock() {
+        // One after the other 196 of 268 ms; beside each other the same sum in 212 ms, of which 196 are 92 %.
+        let one = KernelTime::new(268, 268);
+        assert_eq!(one.words(196), "73 % of kernel time");
+        assert_eq!(one.of_it(196), "73 % of it");
+        let beside = KernelTime::new(268, 212);
+        assert_eq!(
+            beside.words(196),
+            "73 % of kernel time, summed over streams"
+        );
+        assert_eq!(
+            [196, 60, 268].map(|it| beside.of_it(it)),
+            ["mostly", "above all", "all"]
+        );
+        assert!(!beside.is_beside() && KernelTime::new(400, 212).is_beside());
+    }
 }

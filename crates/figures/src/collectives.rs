@@ -15,8 +15,10 @@ pub struct Collectives {
     pub took: Ns,
     /// Time in which one ran, and nothing else of the device did.
     pub alone: Ns,
-    /// The one that took most time.
-    pub most: Option<NameId>,
+    /// The sum of their durations.
+    pub sum: Ns,
+    /// The one that took most of that, and how much.
+    pub most: Option<(NameId, Ns)>,
 }
 
 impl Collectives {
@@ -55,8 +57,8 @@ impl Collectives {
             found.alone = (f.busy_ns - others).max(0);
         }
         found.took = Span::union_len(mine);
-        let most = by.into_iter().max_by_key(|&(name, time)| (time, name));
-        found.most = most.map(|(name, _)| name);
+        found.sum = by.values().sum();
+        found.most = by.into_iter().max_by_key(|&(name, time)| (time, name));
         found
     }
 }

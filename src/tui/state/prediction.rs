@@ -86,7 +86,9 @@ impl Prediction {
             _ if finding.has_bound() => {
                 let until = (within.end - finding.most()).max(within.start);
                 let parts = [(within.start, until), (until, within.end)];
-                let words = format!("{}, at most (i closes) · {}", finding.cure, finding.advice);
+                let most = duration(finding.most());
+                let (cure, advice) = (finding.cure, &finding.advice);
+                let words = format!("{cure}: saves at most {most} (i closes) · {advice}");
                 (
                     words,
                     Cure::Bound(parts.map(|(start, end)| Span::new(start, end))),

@@ -1,8 +1,8 @@
 //! Attention whose scores go through memory: a product, a softmax and the next product are kernels of their own.
 
-use super::{DeviceFigures, Finding, Occurrence, Says, Scope, longest_first};
+use super::{DeviceFigures, Finding, Occurrence, Says, Scope, configs, longest_first};
 use activity::text::counted;
-use activity::units::{duration, percent, share};
+use activity::units::{duration, percent};
 use activity::{Ns, Span, What};
 use figures::communication::has_any;
 
@@ -62,7 +62,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !cases::LARGE_SHARE.is_reached_by(f.part(inside)) {
         return None;
     }
-    let part = percent(share(all, f.compute_ns));
+    let of_it = configs::kernel_time(scope, f).of_it(all);
     let found = scope.found(f.span_ns, all, &longest_first(at));
     Some(Finding {
         title: format!(
@@ -77,7 +77,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         change: scope.change("attention", None),
         says: Some(Says::of_kernels(
             f,
-            format!("{part} of it in attention that is not fused"),
+            format!("{of_it} in attention that is not fused"),
         )),
         ..found
     })

@@ -6,6 +6,7 @@ use super::scope::Config;
 use super::{At, Occurrence, Scope, longest_first};
 use activity::stats::lower_median;
 use activity::{Activity, NameId, Ns, ShapeId, What};
+use figures::busy::KernelTime;
 use figures::fill::Fill;
 use figures::shapes::ShapeRow;
 use figures::{DeviceFigures, tables};
@@ -55,6 +56,12 @@ fn find(scope: &Scope, f: &DeviceFigures) -> Vec<Config> {
         name_limits(scope, f, &mut all);
     }
     all
+}
+
+/// What shares of its kernel time are of.
+pub(super) fn kernel_time(scope: &Scope, f: &DeviceFigures) -> KernelTime {
+    let all = of_device(scope, f).iter().map(|it| it.row.total_ns).sum();
+    KernelTime::new(all, f.compute_ns)
 }
 
 /// Whether counters tell what kernels do.

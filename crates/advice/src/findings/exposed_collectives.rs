@@ -10,6 +10,7 @@ use activity::units::{duration, percent};
 use activity::{Ns, Span, What};
 use causes::graph::NONE;
 use causes::{Bound, first_use};
+use figures::busy::mostly;
 use figures::collectives::Collectives;
 use figures::communication::has_any;
 
@@ -95,7 +96,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if share < least {
         return None;
     }
-    let most = scope.trace.names().short(collectives.most?);
+    let (most, time) = collectives.most?;
+    let mostly = mostly(time, collectives.sum);
+    let most = scope.trace.names().short(most);
     let length = |&(lane, row): &(usize, usize)| scope.trace.lanes()[lane].span(row).len();
     let mut rows = collectives.rows;
     rows.sort_by_cached_key(|at| (std::cmp::Reverse(length(at)), *at));
@@ -120,13 +123,13 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let at: Vec<Occurrence> = rows.into_iter().map(Occurrence::Row).collect();
     Some(Finding {
         title: format!(
-            "{} of communication between GPUs take {} ({}); {} ({}) of it is not overlapped, mostly {}{waits}",
+            "{} of communication between GPUs take {} ({}), {mostly} {}; {} ({}) of it is not overlapped{waits}",
             activity::text::counted(at.len() as u64, "kernel", "kernels"),
             duration(collectives.took),
             percent(all),
+            cut_middle(most, NAME_MAX),
             duration(alone),
             percent(share),
-            cut_middle(most, NAME_MAX),
         ),
         advice: [first, advice, last].join(" ").trim().to_owned(),
         change: match OF_TRAINING.contains(&hides) || scope.framework() != Framework::PyTorch {

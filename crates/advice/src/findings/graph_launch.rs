@@ -2,7 +2,6 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::words::mostly;
 use super::{DeviceFigures, Finding, Occurrence, Says, Scope, longest_first};
 use crate::thresholds;
 use activity::text::{counted, cut_middle, listed};
@@ -10,6 +9,7 @@ use activity::units::{duration, percent, share};
 use activity::{NameId, Ns, What};
 use causes::graph::{CallId, CallKind, NONE};
 use causes::{Bound, Cause, Culprit, Gap, Piece};
+use figures::busy::mostly;
 
 /// Kernels that are named, and columns of each name.
 const NAMES: usize = 3;

@@ -4,17 +4,17 @@ use super::program::Framework;
 use rustc_hash::FxHashMap;
 
 use super::scope::Config;
-use super::words::mostly;
 use super::{Finding, Occurrence, Says, Scope, Severity, declared};
 use super::{configs, optimizer};
 use crate::thresholds;
 use activity::occupancy::Limit;
 use activity::text::{NAME_MAX, counted, cut_middle};
-use activity::units::{duration, percent, share};
+use activity::units::{duration, percent};
 use activity::{DeviceInfo, NameId, Ns};
 use causes::LAUNCH_GAP_MAX;
 use causes::stacks::StackCounts;
 use figures::DeviceFigures;
+use figures::busy::mostly;
 use figures::class::{Class, NO_PEAK};
 use figures::communication::{has_any, is_communication};
 use figures::stalls::{self, KernelStalls};
@@ -191,7 +191,7 @@ fn is_by_design(scope: &Scope, name: &str) -> bool {
 pub(super) fn tail(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let mut all = sampled(scope, f)?;
     // Kernels beside each other fill each other's last waves.
-    if time(&all) as f64 > f.compute_ns as f64 * cases::BESIDE_EACH_OTHER.value() {
+    if configs::kernel_time(scope, f).is_beside() {
         return None;
     }
     let tail = |it: &Config| it.row.fill.tail_share.unwrap_or(0.0);
@@ -349,16 +349,18 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let waits = cases::LARGE_SHARE.is_reached_by(f.part(f.idle_ns));
     let known = TENSOR_TIMES.iter().rfind(|it| it.0 <= capability);
     let known = known.filter(|it| !waits && !is_half && !is_split && it.1[0] > 1.0);
-    let part = percent(share(time(&of), time(&all)));
+    let part = configs::kernel_time(scope, f);
+    let of_it = part.of_it(time(&of));
     let why = match is_split {
-        true => format!("{part} of it in attention in fp32"),
-        false => format!("{part} of it in fp32 products without tensor cores"),
+        true => format!("{of_it} in attention in fp32"),
+        false => format!("{of_it} in fp32 products without tensor cores"),
     };
     Some(Finding {
         severity: Severity::Info,
         title: format!(
-            "{how} for {} ({part} of kernel time), {} {}",
+            "{how} for {} ({}), {} {}",
             duration(time(&of)),
+            part.words(time(&of)),
             mostly(of_most, time(&of)),
             name(scope, most),
         ),
@@ -411,10 +413,10 @@ pub(super) fn layout(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let found = scope.found(f.span_ns, time(&all), &configs::places(scope, f, &all));
     Some(Finding {
         title: format!(
-            "{} turn tensors between NCHW and NHWC: {} ({} of kernel time)",
+            "{} turn tensors between NCHW and NHWC: {} ({})",
             counted(found.count, "kernel", "kernels"),
             duration(time(&all)),
-            percent(share(time(&all), f.compute_ns)),
+            configs::kernel_time(scope, f).words(time(&all)),
         ),
         advice: "Keep images and weights in the order that the convolutions read.".to_owned(),
         change: scope.change("layout", None),
@@ -494,14 +496,14 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         true => "elementwise and batch norm",
         false => "elementwise",
     };
-    let part = share(time, f.compute_ns);
+    let part = configs::kernel_time(scope, f);
     let (whose, [advice, change]) = fusing(scope, &ran);
     Some(Finding {
         title: format!(
-            "{} {kinds} kernels in a row {how}: {} ({} of kernel time){whose}{}",
+            "{} {kinds} kernels in a row {how}: {} ({}){whose}{}",
             at.len(),
             duration(time),
-            percent(part),
+            part.words(time),
             line.as_ref()
                 .map_or_else(String::new, |it| format!("; launched at {}", it.place)),
         ),
@@ -510,11 +512,9 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             "" => scope.change("fuse", line.as_ref()),
             own => scope.changes(own, line.as_ref()),
         },
-        says: (part >= MAIN).then(|| {
-            Says::of_kernels(
-                f,
-                format!("{} of it in {kinds} kernels in a row{whose}", percent(part)),
-            )
+        says: (part.share(time) >= MAIN).then(|| {
+            let of_it = part.of_it(time);
+            Says::of_kernels(f, format!("{of_it} in {kinds} kernels in a row{whose}"))
         }),
         // Without counters nobody knows.
         severity: found.severity.keep_where(is_sampled),

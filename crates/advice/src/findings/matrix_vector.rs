@@ -5,7 +5,7 @@ use super::{DeviceFigures, Finding, Says, Scope, Severity, configs};
 use crate::thresholds;
 use activity::Ns;
 use activity::text::counted;
-use activity::units::{duration, percent, share};
+use activity::units::duration;
 
 /// What is in the names of kernels that multiply a matrix by a vector, of cuBLAS and of others.
 const NAME: &str = "gemv";
@@ -18,19 +18,20 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if f.part(time) < thresholds::COMPUTE_SHARE {
         return None;
     }
-    let part = percent(share(time, f.compute_ns));
+    let part = configs::kernel_time(scope, f);
     let found = scope.found(f.span_ns, time, &configs::places(scope, f, &all));
     Some(Finding {
         severity: Severity::Info,
         title: format!(
-            "{} of a matrix and one vector take {} ({part} of kernel time): each reads its whole matrix",
+            "{} of a matrix and one vector take {} ({}): each reads its whole matrix",
             counted(found.count, "product", "products"),
             duration(time),
+            part.words(time),
         ),
         advice: "Batch several vectors (requests, tokens), so that one read serves all. Or keep the weights in fewer bits (int8, int4, fp8).".to_owned(),
         says: Some(Says::of_kernels(
             f,
-            format!("{part} of it in products of a matrix and one vector, likely bound by memory"),
+            format!("{} in products of a matrix and one vector, likely bound by memory", part.of_it(time)),
         )),
         ..found
     })

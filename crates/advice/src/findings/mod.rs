@@ -308,6 +308,11 @@ impl Check {
 }
 
 impl Rule {
+    /// Whether it looks at the whole run, whatever steps others are counted in.
+    pub(crate) fn is_of_run(self) -> bool {
+        matches!(self, Rule::Machine | Rule::FailedCalls | Rule::LostRecords)
+    }
+
     /// Whether its cure makes kernels shorter.
     pub(crate) fn speeds_kernels(self) -> bool {
         use Rule::*;

@@ -3,12 +3,12 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::scope::Config;
-use super::words::mostly;
 use super::{DeviceFigures, Finding, Occurrence, Scope, configs, longest_first, migrations};
 use activity::text::{NAME_MAX, counted, cut_middle};
-use activity::units::{count, duration, percent, share};
+use activity::units::{count, duration};
 use activity::{NameId, Ns, ShapeId, Span, What, occupancy};
 use causes::Cause;
+use figures::busy::{KernelTime, mostly};
 use figures::communication::is_communication;
 
 /// Threads that an SM works for at once, at most.
@@ -26,11 +26,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let kernels = Kernels::of(scope, f, multiprocessors);
-    let are_together = kernels.all as f64 > f.compute_ns as f64 * cases::BESIDE_EACH_OTHER.value();
-    let share = share(kernels.time, kernels.all);
+    let part = KernelTime::new(kernels.all, f.compute_ns);
+    let share = part.share(kernels.time);
     let saving = (kernels.wasted as Ns).min(f.compute_ns);
     let is_worth = cases::WORTH_SHARE.is_reached_by(f.part(saving + kernels.paged));
-    if are_together || !cases::UNDER_FILLED_SHARE.is_reached_by(share) || !is_worth {
+    if part.is_beside() || !cases::UNDER_FILLED_SHARE.is_reached_by(share) || !is_worth {
         return None;
     }
     let has_blocks = kernels.blocks.0 >= multiprocessors;
@@ -67,11 +67,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             .severity
             .keep_where(cases::LITTLE_TO_DO.is_reached_by(mean) || f.part(saving) > MOST),
         title: format!(
-            "{} with {} for {multiprocessors} SMs: {} ({} of kernel time){with}, {} {}{meanwhile}",
+            "{} with {} for {multiprocessors} SMs: {} ({}){with}, {} {}{meanwhile}",
             counted(number as u64, "kernel", "kernels"),
             kernels.size_text(),
             duration(kernels.time),
-            percent(share),
+            part.words(kernels.time),
             mostly(time, kernels.time),
             cut_middle(scope.trace.names().short(most), NAME_MAX),
         ),

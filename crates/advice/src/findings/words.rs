@@ -18,15 +18,6 @@ pub(super) fn every_kernels(number: u64) -> String {
     }
 }
 
-/// Before the name of what takes most of some time: of less than half it is not "mostly" that.
-pub(crate) fn mostly(time: Ns, all: Ns) -> &'static str {
-    if 2 * time >= all {
-        "mostly"
-    } else {
-        "above all"
-    }
-}
-
 /// The line at which the host was seen meanwhile, to be put after a title; empty without one.
 pub(super) fn seen_at(line: Option<&LineShare>) -> String {
     line.map_or_else(String::new, |it| format!("; {}", it.seen("")))

@@ -9,14 +9,13 @@ use rustc_hash::FxHashMap;
 use super::scope::StepScope;
 use super::split::Split;
 use super::{Answered, Bound, STALL_SHARE};
-use crate::findings::words::mostly;
 use activity::text::{NAME_MAX, counted, cut_middle, printable};
 use activity::units::{bytes, duration, percent, share};
 use activity::{Direction, NameId, Ns, What, occupancy};
 use causes::graph::CallKind;
 use causes::stacks::LineShare;
 use causes::{Group, IdleCause};
-use figures::busy;
+use figures::busy::{self, KernelTime, mostly};
 use figures::communication::is_communication;
 use jobs::{JobAnalysis, Stretch};
 use trace::{SourceKind, Trace, short};
@@ -295,13 +294,10 @@ impl Told<'_> {
             );
         };
         let computing = share(split.computing, split.whole());
-        // Kernels beside each other: the part of all kernel time is what can be said of one.
-        let of_kernel = match percent(share(time, all)).as_str() {
-            "100 %" => "all".to_owned(),
-            part => format!("{part} of it"),
-        };
+        let all = KernelTime::new(all, split.computing);
+        let of_kernel = all.of_it(time);
         let computing = percent(computing);
-        if let Some(words) = busy::words(self.trace, Some(split.span)) {
+        if let Some(words) = busy::words(self.trace, Some(split.span), all) {
             return format!("GPU-bound{several}: kernels run {computing} of {of}, {words}");
         }
         if let Some(words) = self.optimizer(all) {
@@ -309,9 +305,7 @@ impl Told<'_> {
         }
         // What exchanges data takes few SMs on purpose.
         let is_meant = exchanges(&name);
-        let sms = match is_meant
-            || all as f64 > split.computing as f64 * cases::BESIDE_EACH_OTHER.value()
-        {
+        let sms = match is_meant || all.is_beside() {
             true => String::new(),
             false => self.sms(name),
         };
@@ -333,15 +327,14 @@ impl Told<'_> {
     }
 
     /// What PyTorch's optimizers take that update several parameters with one kernel, where it is most: they have many kinds of it.
-    fn optimizer(&self, all: Ns) -> Option<String> {
+    fn optimizer(&self, all: KernelTime) -> Option<String> {
         let is_its =
             |it: &(&NameId, &Ns)| (self.trace.names().full(*it.0)).contains("multi_tensor_apply");
         let own = self.split.kernels.iter().filter(is_its);
         let time: Ns = own.map(|it| it.1).sum();
-        (2 * time > all).then(|| {
-            let part = percent(share(time, all));
-            format!("{part} of it in multi_tensor_apply, as an optimizer's step")
-        })
+        let of_it = || all.of_it(time);
+        let words = || format!("{} in multi_tensor_apply, as an optimizer's step", of_it());
+        (all.share(time) > 0.5).then(words)
     }
 
     /// " on 1 of 108 SMs", where no launch of a kernel has blocks for half of them; " on 1 thread", where it has no more.

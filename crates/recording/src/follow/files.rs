@@ -96,6 +96,14 @@ pub(super) fn all_of(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files.collect())
 }
 
+/// Whether stack samples lie in a directory as they were written before they were of a recording's own format.
+pub(super) fn has_former_stacks(directory: &Path) -> bool {
+    let folders = folders_of(directory).unwrap_or_default();
+    let files = folders.iter().filter_map(|it| std::fs::read_dir(it).ok());
+    let mut files = files.flatten().flatten().map(|it| it.path());
+    files.any(|it| it.extension() == Some(OsStr::new("stacks")))
+}
+
 /// Makes a folder in `directory` (and that, where it is not there yet) for the recordings of one of several `cuptop trace`.
 ///
 /// # Errors

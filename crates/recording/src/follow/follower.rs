@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::file::{OpenError, Reader, State, Wait};
 
-use super::files::{all_of, is_shared, paths_of, why_none};
+use super::files::{all_of, has_former_stacks, is_shared, paths_of, why_none};
 use super::pace::{self, Due};
 use super::process::{Process, Sink};
 use super::{notice, silence};
@@ -204,6 +204,10 @@ impl Follower {
         }
         for (path, reason) in self.unreadable.drain() {
             sink(notice(true, format!("{}: {reason}", path.display())))?;
+        }
+        if self.directories.iter().any(|it| has_former_stacks(it)) {
+            let why = ".stacks of an older cuptop are not read: record again to see Python lines";
+            sink(notice(true, why.to_owned()))?;
         }
         Ok(())
     }

@@ -91,10 +91,10 @@ impl SummaryPanel {
             let of = of.unwrap_or_default();
             let told = found.and_then(|it| it.verdicts.first());
             let other = match told.is_some_and(|it| is_beside(it.bound_by, findings[0].rule)) {
-                true => " (the first is not the headline's cause)",
+                true => "; the first is not the headline's cause",
                 false => "",
             };
-            let title = format!("what could be better{other}{of}");
+            let title = format!("what could be better{of}{other}");
             lines.push(SummaryLine::Title(title));
             let columns = usize::from(width).saturating_sub(4);
             let words = |f: &Finding| printable(&format!("{}{}", f.headline(), f.worth()));

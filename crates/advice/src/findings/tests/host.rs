@@ -427,6 +427,32 @@ fn of_uneven_steps_a_saving_is_of_the_mean_one() {
 }
 
 #[test]
+fn what_is_of_the_whole_run_says_so_beside_steps() {
+    let mut scene = Scene::new();
+    for at in (0..40).map(|i| i * 10_000_000) {
+        scene.call("cudaLaunchKernel", at, at + 5_000);
+        scene.kernel("k", 1, at + 10_000, at + 6_010_000);
+        scene.call("cudaDeviceSynchronize", at + 10_000, at + 6_015_000);
+    }
+    let name = scene.name("cudaLaunchKernel");
+    let (thread, code) = (1, 700);
+    let call = HostCall { thread, name, code };
+    scene.push(7_000_000, 7_001_000, 0, What::Call(call));
+    let trace = scene.trace();
+    let facts = crate::facts::Facts::new(&trace);
+    let judged = facts
+        .judgement(crate::JudgedPart::Whole)
+        .expect("not stopped");
+    assert!(judged.start_up.is_some(), "there are steps");
+    let mut all = judged.findings.iter();
+    let failed = all
+        .find(|it| it.rule == Rule::FailedCalls)
+        .expect("one failed");
+    assert!(failed.headline().starts_with("whole run: "), "{failed:?}");
+    assert_eq!(failed.step, None);
+}
+
+#[test]
 fn work_behind_a_sync_has_one_account() {
     // Ten kernels of 6 ms that are waited for, and 5 ms of the CPU behind each: 5.015 ms idle nine times, of 105.135.
     let mut scene = Scene::new();

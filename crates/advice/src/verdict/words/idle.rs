@@ -5,7 +5,6 @@ use rustc_hash::FxHashMap;
 use super::{Bound, MOST, Told, cut_to, most};
 use crate::findings::asleep;
 use crate::findings::no_cure::{SPREAD, UNTRACED};
-use crate::findings::words::mostly;
 use crate::verdict::split::CpuWork;
 use activity::Ns;
 use activity::text::counted;
@@ -13,6 +12,7 @@ use activity::units::{duration, percent, share};
 use causes::Cause;
 use causes::first_use::{is_allocation, is_file_io, is_system_wait};
 use causes::stacks::SAMPLES_MIN;
+use figures::busy::mostly;
 use figures::steps::without_numbers;
 use trace::describe::host_name;
 
