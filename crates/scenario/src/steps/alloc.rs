@@ -1,9 +1,7 @@
 //! `alloc` and `free`: the device side of a buffer, plainly or from the device's pool.
 
-use super::super::diagnostics::{Diagnostic, quoted};
-use super::super::plan::{BufferId, OpKind, StreamId};
-use super::super::syntax::keys::key;
-use super::{Form, Key, Step, Unroll};
+use super::super::plan::{BufferId, StreamId};
+use super::*;
 
 const KEY: Key =
     key!(required "alloc" Buffer, "Allocates the device side of a buffer with alloc = \"step\".");

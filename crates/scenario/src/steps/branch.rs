@@ -1,8 +1,7 @@
 //! `if`: steps only where a condition holds.
 
-use super::super::syntax::keys::key;
 use super::common::DO;
-use super::{Form, Key, Step, Unroll};
+use super::*;
 
 const KEY: Key = key!(required "if" Condition, "Does steps only where a condition holds.");
 pub(super) const FORM: Form = Form::new(

@@ -1,10 +1,8 @@
 //! `capture`: captures steps as a graph.
 
-use super::super::diagnostics::{Diagnostic, quoted};
-use super::super::plan::{GraphSpec, OpKind};
-use super::super::syntax::keys::key;
+use super::super::plan::GraphSpec;
 use super::common::{DO, STREAM};
-use super::{Form, Key, Step, Unroll};
+use super::*;
 
 const KEY: Key =
     key!(required "capture" Name, "Captures the steps inside as a graph of this name.");

@@ -1,11 +1,9 @@
 //! Copies: `h2d`, `d2h`, `d2d` and `p2p`.
 
-use super::super::diagnostics::quoted;
-use super::super::plan::{BufferId, CopySpec, HostMemory, MemRef, OpKind};
-use super::super::syntax::keys::key;
+use super::super::plan::{BufferId, CopySpec, HostMemory, MemRef};
 use super::common::{BYTES, OFFSET, STREAM};
 use super::read::Given;
-use super::{Fields, Form, Key, Loc, Reader, Step, Unroll};
+use super::*;
 use activity::Direction;
 
 const KEY_H2D: Key =

@@ -1,12 +1,10 @@
 //! `for`: repeats steps.
 
-use super::super::diagnostics::Diagnostic;
 use super::super::expr::value::{Unit, Value};
 use super::super::plan::MAX_OPS;
-use super::super::syntax::keys::key;
 use super::common::DO;
 use super::read::Given;
-use super::{Form, Key, Step, Unroll};
+use super::*;
 
 const KEY: Key = key!(required "for" Loop, "Repeats steps: \"i in 0..n\" or \"i in 0..n step 2\".");
 pub(super) const FORM: Form = Form::new(KEY, &[DO], lower);

@@ -1,12 +1,9 @@
 //! `host`: the host thread works.
 
-use super::super::diagnostics::quoted;
-use super::super::expr::Expr;
-use super::super::plan::{HostWork, MemRef, OpKind};
+use super::super::plan::{HostWork, MemRef};
 use super::super::syntax::decl::BufferRef;
-use super::super::syntax::keys::key;
 use super::common::only;
-use super::{Fields, Form, Reader, Step, Unroll};
+use super::*;
 
 const WORDS: &[&str] = &["busy", "sum", "sin", "matmul"];
 

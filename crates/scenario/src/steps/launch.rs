@@ -2,15 +2,12 @@
 
 mod args;
 
-use super::super::diagnostics::quoted;
-use super::super::expr::Expr;
-use super::super::names::{Names, unknown};
-use super::super::plan::{KernelSpec, LaunchSpec, OpKind};
+use super::super::names::unknown;
+use super::super::plan::{KernelSpec, LaunchSpec};
 use super::super::syntax::decl::{ArgDecl, KernelDecl, Named};
-use super::super::syntax::keys::key;
 use super::common::STREAM;
 use super::read::Given;
-use super::{Form, Loc, Step, Unroll};
+use super::*;
 
 pub(super) const FORM: Form = Form {
     resolve,

@@ -1,10 +1,7 @@
 //! `launch_graph`: launches a captured graph.
 
-use super::super::diagnostics::{did_you_mean, quoted};
-use super::super::plan::OpKind;
-use super::super::syntax::keys::key;
 use super::common::STREAM;
-use super::{Form, Key, Step, Unroll};
+use super::*;
 
 const KEY: Key = key!(required "launch_graph" Name, "Launches a captured graph.");
 pub(super) const FORM: Form = Form::new(KEY, &[STREAM], lower);

@@ -1,11 +1,9 @@
 //! The head of a loop.
 
-use super::super::diagnostics::quoted;
-use super::super::expr::Expr;
 use super::super::expr::parse::{self, is_identifier};
-use super::super::names::Names;
 use super::super::syntax::decl::Named;
-use super::super::syntax::reader::{Field, Reader};
+use super::super::syntax::reader::Field;
+use super::*;
 
 /// "i in 0..n" or "i in 0..n step 2".
 pub(super) struct Loop {

@@ -1,9 +1,8 @@
 //! `memset`: fills the device side of a buffer.
 
-use super::super::plan::{MemRef, OpKind};
-use super::super::syntax::keys::key;
+use super::super::plan::MemRef;
 use super::common::{BYTES, OFFSET, STREAM};
-use super::{Form, Step, Unroll};
+use super::*;
 
 pub(super) const FORM: Form = Form::new(
     key!(required "memset" Buffer, "Fills the device side with a byte."),

@@ -20,9 +20,11 @@ mod record;
 mod sync;
 mod wait;
 
-use super::expr::Loc;
+use super::diagnostics::{Diagnostic, did_you_mean, quoted};
+use super::expr::{Expr, Loc};
 use super::names::Names;
-use super::syntax::keys::Key;
+use super::plan::OpKind;
+use super::syntax::keys::{Key, key};
 use super::syntax::reader::{Fields, Reader};
 use super::unroll::Unroll;
 

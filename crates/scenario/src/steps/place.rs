@@ -2,8 +2,8 @@
 
 use super::super::diagnostics::Diagnostics;
 use super::super::plan::DEFAULT_STREAM;
-use super::Step;
 use super::read::Given;
+use super::*;
 
 /// A step's stream and the loops around it.
 pub(crate) struct Place<'t> {

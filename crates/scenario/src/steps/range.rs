@@ -1,9 +1,7 @@
 //! `range`: a named phase of the host's time.
 
-use super::super::plan::OpKind;
-use super::super::syntax::keys::key;
 use super::common::DO;
-use super::{Form, Key, Step, Unroll};
+use super::*;
 
 const KEY: Key = key!(required "range" Name, "Names a phase of the host's time.");
 pub(super) const FORM: Form = Form::new(KEY, &[DO], lower);

@@ -1,15 +1,12 @@
 //! TOML to steps: which kind a step is, and what it says under each of its keys.
 
-use super::super::diagnostics::{Diagnostic, did_you_mean, quoted};
-use super::super::expr::Expr;
 use super::super::expr::parse::Template;
-use super::super::names::Names;
 use super::super::syntax::args::args;
 use super::super::syntax::decl::{ArgDecl, BufferRef, Named};
-use super::super::syntax::keys::{Key, ValueKind};
-use super::super::syntax::reader::{Field, Reader};
+use super::super::syntax::keys::ValueKind;
+use super::super::syntax::reader::Field;
 use super::loop_head::Loop;
-use super::{Form, Loc, STEPS};
+use super::*;
 
 /// A step as written.
 pub(crate) struct Step {
@@ -57,7 +54,7 @@ impl Given {
             Given::Name(name) => names.template(name),
             Given::Buffers(buffers) => buffers.iter().for_each(|buffer| names.buffer(buffer)),
             Given::Loop(of) => of.resolve(names),
-            Given::Steps(steps) => super::resolve(steps, names),
+            Given::Steps(steps) => resolve(steps, names),
             Given::Text(_) | Given::Word(_) | Given::Is(_) | Given::Args(..) => {}
         }
     }

@@ -1,9 +1,7 @@
 //! `record`: records an event on a stream.
 
-use super::super::plan::OpKind;
-use super::super::syntax::keys::key;
 use super::common::STREAM;
-use super::{Form, Key, Step, Unroll};
+use super::*;
 
 const KEY: Key = key!(required "record" Name, "Records an event on a stream.");
 pub(super) const FORM: Form = Form::new(KEY, &[STREAM], lower);

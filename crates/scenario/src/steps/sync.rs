@@ -1,10 +1,9 @@
 //! `sync`: the host waits.
 
-use super::super::plan::{OpKind, SyncTarget};
-use super::super::syntax::keys::key;
+use super::super::plan::SyncTarget;
 use super::super::unroll::MAX_DEVICES;
 use super::common::only;
-use super::{Fields, Form, Reader, Step, Unroll};
+use super::*;
 
 /// What to wait for; each is also the key that says which.
 const TARGETS: &[&str] = &["stream", "event", "device"];

@@ -1,9 +1,7 @@
 //! `wait`: makes a stream wait for an event.
 
-use super::super::plan::OpKind;
-use super::super::syntax::keys::key;
 use super::common::STREAM;
-use super::{Form, Key, Step, Unroll};
+use super::*;
 
 const KEY: Key = key!(required "wait" Name, "Makes a stream wait for an event.");
 pub(super) const FORM: Form = Form::new(KEY, &[STREAM], lower);
