@@ -207,14 +207,10 @@ impl ChromeWriter<'_> {
     /// The row of what a stream did.
     fn on_gpu(&self, process: usize, what: &What) -> (u64, u64) {
         let place = what.place().unwrap_or_default();
-        let (device, context, stream) = (place.device as usize, place.context, place.stream);
-        let kind = LaneKind::Stream {
-            device,
-            context,
-            stream,
-        };
+        let kind = place.into();
         let row = self.streams.get(&LaneKey { process, kind }).copied();
-        (self.gpu(device), row.unwrap_or(u64::from(stream)))
+        let row = row.unwrap_or(u64::from(place.stream));
+        (self.gpu(place.device as usize), row)
     }
 
     fn category(&self, process: usize, what: &What) -> Cow<'static, str> {

@@ -40,11 +40,7 @@ pub fn stream(trace: &Trace, key: LaneKey) -> String {
 
 /// The stream at a place.
 pub fn stream_at(trace: &Trace, process: usize, place: Place) -> String {
-    let kind = LaneKind::Stream {
-        device: place.device as usize,
-        context: place.context,
-        stream: place.stream,
-    };
+    let kind = place.into();
     stream(trace, LaneKey { process, kind })
 }
 

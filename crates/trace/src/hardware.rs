@@ -13,7 +13,15 @@ use std::collections::BTreeMap;
 const METRICS: usize = Metric::ALL.len();
 /// Processes of a GPU, and notes, that are kept: a recording may claim any number.
 const OCCUPANTS_MAX: usize = 4096;
-pub(super) const NOTES_MAX: usize = 256;
+const NOTES_MAX: usize = 256;
+
+/// Keeps a note, each once.
+pub(super) fn note(notes: &mut Vec<String>, text: &str) {
+    let text = printable(text);
+    if notes.len() < NOTES_MAX && !notes.contains(&text) {
+        notes.push(text);
+    }
+}
 
 /// A window: the readings between two polls.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -314,12 +322,7 @@ impl HardwareReadings {
             Hardware::Occupants { uuid, all, .. } => self.gpu(uuid, by, clock_of).list(all),
             // A device of the timeline.
             Hardware::Gpu(_) => {}
-            Hardware::Note(text) => {
-                let text = printable(&text);
-                if self.notes.len() < NOTES_MAX && !self.notes.contains(&text) {
-                    self.notes.push(text);
-                }
-            }
+            Hardware::Note(text) => note(&mut self.notes, &text),
             // Of several recordings, the one that watched longest counts.
             Hardware::Cost(cost) if cost.wall_ns >= self.cost.wall_ns => self.cost = cost,
             // With the names of the timeline (`Trace::apply`).

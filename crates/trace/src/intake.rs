@@ -325,14 +325,7 @@ impl Trace {
             What::Memory(m) => LaneKind::Memory {
                 device: m.place.device as usize,
             },
-            operation => {
-                let place = operation.place().unwrap_or_default();
-                LaneKind::Stream {
-                    device: place.device as usize,
-                    context: place.context,
-                    stream: place.stream,
-                }
-            }
+            operation => operation.place().unwrap_or_default().into(),
         };
         let key = LaneKey { process, kind };
         if let LaneKind::Stream { device, .. } = kind

@@ -1,6 +1,6 @@
 //! Identifies a lane: of a stream, a thread, a kind of range, and so on.
 
-use activity::RangeKind;
+use activity::{Place, RangeKind};
 
 /// What a lane holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -37,6 +37,26 @@ pub enum LaneKind {
         /// The device: index into [`super::Trace::devices`].
         device: usize,
     },
+}
+
+impl LaneKind {
+    /// The kind of a lane's ranges.
+    pub fn range_kind(self) -> Option<RangeKind> {
+        match self {
+            LaneKind::Range { kind, .. } => Some(kind),
+            _ => None,
+        }
+    }
+}
+
+impl From<Place> for LaneKind {
+    fn from(place: Place) -> LaneKind {
+        LaneKind::Stream {
+            device: place.device as usize,
+            context: place.context,
+            stream: place.stream,
+        }
+    }
 }
 
 /// Identifies a lane: what it holds, in which process.

@@ -2,9 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::hardware::NOTES_MAX;
+use super::hardware::note;
 use super::windows::{Window, Windows};
-use activity::text::printable;
 use activity::{GroupWindow, Ns, OffCpu, Span, ThreadWindow};
 
 impl Window for ThreadWindow {
@@ -77,12 +76,7 @@ impl ProcessOffCpu {
         match it {
             OffCpu::Thread(window) => self.add(window),
             OffCpu::Group(window) => self.throttling.add(window),
-            OffCpu::Note(text) => {
-                let text = printable(&text);
-                if self.notes.len() < NOTES_MAX && !self.notes.contains(&text) {
-                    self.notes.push(text);
-                }
-            }
+            OffCpu::Note(text) => note(&mut self.notes, &text),
         }
     }
 

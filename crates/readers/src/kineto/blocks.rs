@@ -302,22 +302,12 @@ fn fill(block: &mut Block, input: &mut impl Read, wanted: usize) -> io::Result<(
 
 /// Where the last event seems to begin, if not at the very front.
 fn boundary(text: &[u8], lead: &memmem::FinderRev<'_>) -> Option<usize> {
-    let mut until = text.len();
-    while let Some(at) = lead.rfind(&text[..until]) {
-        if is_between(&text[..at]) {
-            return Some(at);
-        }
-        until = at;
-    }
-    // No event begins like the first one: then one that begins like any object will do.
-    let mut until = text.len();
-    while let Some(at) = memchr::memrchr(b'{', &text[..until]) {
-        if is_between(&text[..at]) {
-            return Some(at);
-        }
-        until = at;
-    }
-    None
+    let last = |found: &dyn Fn(&[u8]) -> Option<usize>| {
+        let mut all = std::iter::successors(found(text), |&at| found(&text[..at]));
+        all.find(|&at| is_between(&text[..at]))
+    };
+    // Where no event begins like the first one, one that begins like any object will do.
+    last(&|text| lead.rfind(text)).or_else(|| last(&|text| memchr::memrchr(b'{', text)))
 }
 
 /// Whether a text ends with the end of an object and a comma.

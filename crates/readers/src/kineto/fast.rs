@@ -80,29 +80,13 @@ impl<'a> Reader<'a> {
 
     /// Walks through an object: it calls `value` with each key, and `value` has to read that key's value.
     fn object(&mut self, mut value: impl FnMut(&mut Self, &'a [u8]) -> Option<()>) -> Option<()> {
-        self.expect(b'{')?;
-        self.blanks();
-        if self.peek()? == b'}' {
-            self.at += 1;
-            return Some(());
-        }
-        loop {
-            let key = self.string()?;
-            self.blanks();
-            self.expect(b':')?;
-            self.blanks();
-            value(self, key)?;
-            self.blanks();
-            match self.peek()? {
-                b',' => self.at += 1,
-                b'}' => {
-                    self.at += 1;
-                    return Some(());
-                }
-                _ => return None,
-            }
-            self.blanks();
-        }
+        self.items(*b"{}", |reader| {
+            let key = reader.string()?;
+            reader.blanks();
+            reader.expect(b':')?;
+            reader.blanks();
+            value(reader, key)
+        })
     }
 
     /// What is between the quotes of a string without escapes.
@@ -188,7 +172,7 @@ impl<'a> Reader<'a> {
         match self.peek()? {
             b'"' => self.string().map(|_| ()),
             b'{' if depth > 0 => self.object(|reader, _| reader.skip(depth - 1)),
-            b'[' if depth > 0 => self.list(|reader| reader.skip(depth - 1)),
+            b'[' if depth > 0 => self.items(*b"[]", |reader| reader.skip(depth - 1)),
             b'-' | b'0'..=b'9' => self.skip_number(),
             b't' => self.word(b"true"),
             b'f' => self.word(b"false"),
@@ -203,26 +187,26 @@ impl<'a> Reader<'a> {
             .then(|| self.at += word.len())
     }
 
-    fn list(&mut self, mut value: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
-        self.expect(b'[')?;
+    /// Walks through what stands between two brackets with commas between: `item` has to read each.
+    fn items(
+        &mut self,
+        [open, close]: [u8; 2],
+        mut item: impl FnMut(&mut Self) -> Option<()>,
+    ) -> Option<()> {
+        self.expect(open)?;
         self.blanks();
-        if self.peek()? == b']' {
-            self.at += 1;
-            return Some(());
-        }
-        loop {
-            value(self)?;
+        let mut is_over = self.peek()? == close;
+        while !is_over {
+            item(self)?;
             self.blanks();
-            match self.peek()? {
-                b',' => self.at += 1,
-                b']' => {
-                    self.at += 1;
-                    return Some(());
-                }
-                _ => return None,
+            is_over = self.peek()? == close;
+            if !is_over {
+                self.expect(b',')?;
+                self.blanks();
             }
-            self.blanks();
         }
+        self.at += 1;
+        Some(())
     }
 
     fn argument(&mut self, place: Place<'_, 'a>) -> Option<()> {
@@ -230,7 +214,7 @@ impl<'a> Reader<'a> {
             Place::Number(it) => *it = Some(self.integer()?),
             Place::Sizes(it) => {
                 let mut sizes = it.iter_mut();
-                self.list(|reader| {
+                self.items(*b"[]", |reader| {
                     *sizes.next()? = u32::try_from(reader.integer()?).ok()?;
                     Some(())
                 })?;
