@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     fn rgb(theme: &Theme, role: Role) -> u32 {
-        match theme.color(role) {
+        match theme.fg(role).fg {
             Some(Color::Rgb(r, g, b)) => u32::from_be_bytes([0, r, g, b]),
             other => panic!("{role:?}: {other:?}"),
         }
@@ -274,7 +274,7 @@ mod tests {
                         .chain(kernels.clone())
                         .chain(others.clone())
                     {
-                        let is_same = theme.color(own) == theme.color(other);
+                        let is_same = theme.fg(own).fg == theme.fg(other).fg;
                         assert_eq!(is_same, own == other, "{own:?} {other:?} {level:?}");
                     }
                     // Neighbours are told apart.

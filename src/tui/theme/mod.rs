@@ -117,46 +117,35 @@ pub struct Theme {
 }
 
 impl Theme {
-    fn color(&self, role: Role) -> Option<Color> {
-        palette::color(self, role, false)
-    }
-
     /// Ink in one of a role's two shades, which tell neighbours apart.
     pub fn ink_of(&self, role: Role, is_second: bool) -> Style {
-        match palette::color(self, role, is_second) {
-            Some(color) => Style::new().fg(color),
-            None if is_second => self.fg(role).add_modifier(Modifier::DIM),
-            None => self.fg(role),
+        if let Some(color) = palette::color(self, role, is_second) {
+            return Style::new().fg(color);
         }
+        let plain = match role {
+            Role::Dim | Role::Rule => Modifier::DIM,
+            Role::Bad | Role::Accent | Role::Selected => Modifier::BOLD,
+            _ => Modifier::empty(),
+        };
+        Style::new().add_modifier(plain | dim_if(is_second))
     }
 
     /// Text on one of a role's two shades.
     pub fn on_shade(&self, role: Role, is_second: bool) -> Style {
         match palette::color(self, role, is_second) {
             Some(color) => Style::new().fg(self.ink(color)).bg(color),
-            None if is_second => self.bg(role).add_modifier(Modifier::DIM),
-            None => self.bg(role),
+            None => Style::new().add_modifier(Modifier::REVERSED | dim_if(is_second)),
         }
     }
 
     /// Text or a block in the role's colour.
     pub fn fg(&self, role: Role) -> Style {
-        match (self.color(role), role) {
-            (Some(color), _) => Style::new().fg(color),
-            (None, Role::Dim | Role::Rule) => Style::new().add_modifier(Modifier::DIM),
-            (None, Role::Bad | Role::Accent | Role::Selected) => {
-                Style::new().add_modifier(Modifier::BOLD)
-            }
-            (None, _) => Style::new(),
-        }
+        self.ink_of(role, false)
     }
 
     /// Text on the role's colour, as in a box on a lane.
     pub fn bg(&self, role: Role) -> Style {
-        match self.color(role) {
-            Some(color) => Style::new().fg(self.ink(color)).bg(color),
-            None => Style::new().add_modifier(Modifier::REVERSED),
-        }
+        self.on_shade(role, false)
     }
 
     /// Bold text in the role's colour.
@@ -305,6 +294,14 @@ impl Theme {
             return full;
         }
         ((share * f64::from(full)).round() as u8).clamp(1, (full - 1).max(1))
+    }
+}
+
+fn dim_if(is_second: bool) -> Modifier {
+    if is_second {
+        Modifier::DIM
+    } else {
+        Modifier::empty()
     }
 }
 
