@@ -4,8 +4,7 @@ use std::str::FromStr;
 
 use super::App;
 use crate::tui::action::Action;
-use crate::tui::state::row::RowKind;
-use crate::tui::state::selection::Item;
+use crate::tui::state::{Item, RowKind};
 use crate::tui::view::{Place, VIEWS, view_named};
 use activity::What;
 use scenario::view::View as Part;

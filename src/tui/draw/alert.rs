@@ -1,11 +1,7 @@
 //! The line under the header that stands in every view until what it says is mended.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-
-use super::pen;
+use crate::tui::draw::prelude::*;
 use crate::tui::state::troubles::{Trouble, Weight};
-use crate::tui::theme::{Role, Theme};
 
 /// Draws the worst of what is wrong, and how much else is.
 pub fn draw(troubles: &[Trouble], theme: &Theme, area: Rect, buf: &mut Buffer) {

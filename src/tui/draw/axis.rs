@@ -1,10 +1,6 @@
 //! The time axis.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-
-use super::pen;
-use crate::tui::theme::{Role, Theme};
+use crate::tui::draw::prelude::*;
 use crate::tui::time_scale::{Ticks, TimeScale};
 use activity::{Ns, Span, units};
 

@@ -3,13 +3,10 @@
 mod canvas;
 pub mod roofline;
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-
 use super::range::Range;
 use super::{pen, titles};
+use crate::tui::draw::prelude::*;
 use crate::tui::sweep::{Curve, Sweep};
-use crate::tui::theme::{Role, Theme};
 use activity::units::number;
 use scenario::figures::Kind;
 

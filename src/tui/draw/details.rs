@@ -5,9 +5,7 @@ mod flow;
 
 use super::{gaps, label};
 use crate::tui::state::analyst::Question;
-use crate::tui::state::row::RowKind;
-use crate::tui::state::selection::Item;
-use crate::tui::state::{Journal, State};
+use crate::tui::state::{Item, Journal, RowKind, State};
 use crate::tui::theme::Role;
 use activity::feed::Stop;
 use activity::text::printable;

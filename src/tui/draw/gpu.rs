@@ -2,12 +2,8 @@
 
 use std::ops::Range;
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-
 use super::ink::{self, FULL, Ink, Paint};
-use super::pen;
-use crate::tui::theme::{Role, Theme};
+use crate::tui::draw::prelude::*;
 use crate::tui::time_scale::TimeScale;
 use activity::{Ns, Span};
 use causes::{Group, Shares};

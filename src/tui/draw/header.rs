@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
-use super::pen;
 use crate::report::recording;
+use crate::tui::draw::prelude::*;
 use crate::tui::state::{Scope, State, Status};
 use crate::tui::theme::{ColorLevel, Role, Theme};
 use activity::feed::Outcome;

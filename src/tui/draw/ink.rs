@@ -5,11 +5,9 @@
 //! the right draws the rest of it in reversed colours. Glyphs of eighths that rise from below stand for cells of
 //! several operations.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
-use super::pen;
+use crate::tui::draw::prelude::*;
 use crate::tui::theme::{ColorLevel, Role, Theme};
 
 /// A cell that is busy for so much of it shows no idle time.

@@ -2,17 +2,14 @@
 
 use std::ops::Range;
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier};
 use rustc_hash::FxHashMap;
 
 use super::gaps::GapMark;
 use super::gpu::GpuPlot;
 use super::ink::{self, Ink, Paint};
-use super::pen;
 use super::strip::{Name, Strip};
-use crate::tui::theme::{Role, Theme};
+use crate::tui::draw::prelude::*;
 
 /// Columns below which a cut name says nothing.
 const RIDDLE: usize = 5;
@@ -75,6 +72,16 @@ pub struct LaneRow {
 }
 
 impl LaneRow {
+    pub fn new(role: Role, plot: Plot, side: impl Into<String>) -> LaneRow {
+        let side = side.into();
+        LaneRow {
+            side,
+            role,
+            plot,
+            ..LaneRow::default()
+        }
+    }
+
     pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
         if area.is_empty() {
             return;

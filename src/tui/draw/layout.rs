@@ -4,9 +4,8 @@ use ratatui::layout::{Rect, Size};
 
 use super::pen;
 use super::verdict::VerdictLine;
-use crate::tui::state::State;
-use crate::tui::state::row::RowKind;
 use crate::tui::state::troubles::Weight;
+use crate::tui::state::{RowKind, State};
 use crate::tui::time_scale::TimeScale;
 use activity::{Ns, Span};
 

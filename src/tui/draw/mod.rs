@@ -14,6 +14,7 @@ pub mod layout;
 mod measure;
 pub mod panel;
 pub mod pen;
+pub mod prelude;
 pub mod pulse;
 mod range;
 pub mod strip;

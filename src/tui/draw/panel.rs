@@ -1,12 +1,9 @@
 //! A framed panel that lies above what is on screen: the help, an error.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::widgets::{Block, BorderType, Clear, Padding, Widget};
 
-use super::pen;
-use crate::tui::theme::{Role, Theme};
+use crate::tui::draw::prelude::*;
 
 /// A line of a panel: parts with their styles.
 pub type PanelLine = Vec<(String, Style)>;

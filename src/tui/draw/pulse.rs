@@ -1,19 +1,12 @@
 //! The line of a program that is watched: records a second, the time of a step, a server's tokens a second, and who is slow.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-
-use super::pen;
 use crate::report::steps::tokens_per_s;
+use crate::tui::draw::prelude::*;
 use crate::tui::state::State;
-use crate::tui::theme::{Role, Theme};
 use activity::units;
 use trace::describe;
 
 pub fn draw(state: &State, theme: &Theme, line: Rect, buf: &mut Buffer) {
-    if line.is_empty() {
-        return;
-    }
     let (pulse, text, dim) = (
         &state.model.pulse,
         theme.fg(Role::Text),

@@ -293,6 +293,17 @@ impl Strip {
 }
 
 impl Name {
+    /// What says what a colour stands for.
+    fn key(x: u16, text: String, role: Role) -> Name {
+        Name {
+            x,
+            columns: pen::width(&text) as u16,
+            text,
+            paint: Paint::of(role),
+            is_key: true,
+            whole: String::new(),
+        }
+    }
     /// All of it on its bar, where that is so many lines high and no word has to be broken.
     pub(super) fn in_lines(&self, lines: u16) -> Option<Vec<String>> {
         let words = pen::words(&self.whole, usize::from(self.columns))?;

@@ -1,10 +1,6 @@
 //! Lines of words between the rows: titles of groups, and what the colours of GPUs mean.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-
-use super::pen;
-use crate::tui::theme::{Role, Theme};
+use crate::tui::draw::prelude::*;
 
 /// "■ kernels 29 %  ■ copies alone 6 %  idle: c CPU work 51 %", as many as there is room for. Marks
 /// without words belong to the words that follow.

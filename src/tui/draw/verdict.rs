@@ -1,13 +1,9 @@
 //! The line under the header: what bounds what is on screen, and what that was told from.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-
 use super::header::clock;
-use super::pen;
+use crate::tui::draw::prelude::*;
 use crate::tui::state::State;
 use crate::tui::state::answers::Answer;
-use crate::tui::theme::{Role, Theme};
 use activity::text::printable;
 use advice::findings::Severity;
 use advice::verdict::{Bound, nothing_ran};
@@ -85,9 +81,6 @@ impl VerdictLine {
     }
 
     pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
-        if area.is_empty() {
-            return;
-        }
         let width = usize::from(area.width);
         if self.head.is_empty() && self.text.is_empty() {
             let about = self.about.join(" ");

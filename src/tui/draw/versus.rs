@@ -1,24 +1,19 @@
 //! Two windows of timelines above each other on one axis. Both begin at 0, and a column is as long in both. Hatching
 //! behind the shorter one marks the time that it saves.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
 use super::axis::Axis;
 use super::gpu::GpuPlot;
 use super::lane::{self, LaneRow, Plot};
 use super::layout::Heights;
-use super::pen;
 use super::strip::{Strip, StripInput};
 use super::titles;
+use crate::tui::draw::prelude::*;
 use crate::tui::state::camera::used;
 use crate::tui::state::idle::IdleMap;
-use crate::tui::state::nest;
-use crate::tui::state::row::{Row, RowKind};
-use crate::tui::state::rows;
 use crate::tui::state::rows::counters::Counters;
-use crate::tui::theme::{Role, Theme};
+use crate::tui::state::{Row, RowKind, nest, rows};
 use crate::tui::time_scale::TimeScale;
 use activity::Span;
 use causes::Group;

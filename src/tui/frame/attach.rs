@@ -1,11 +1,7 @@
 //! What attaching to a process means, shown before it is done.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-
 use crate::tui::draw::panel::{Panel, PanelLine};
-use crate::tui::draw::pen;
-use crate::tui::theme::{Role, Theme};
+use crate::tui::draw::prelude::*;
 use crate::tui::view::age;
 use activity::text::printable;
 use live::machine::{GpuLoad, Process, Sight};

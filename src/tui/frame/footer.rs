@@ -1,18 +1,14 @@
 //! The last line: totals at the left, hints at the right, and the word on the last action.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-
 use super::offered::is_offered;
 use crate::tui::action::{Action, Context};
 use crate::tui::draw::layout::Layout;
-use crate::tui::draw::pen;
+use crate::tui::draw::prelude::*;
 use crate::tui::keys::{self, Binding};
 use crate::tui::state::State;
 use crate::tui::state::prompt::{Asks, Prompt};
 use crate::tui::state::search::Needle;
-use crate::tui::theme::{Role, Theme};
-use crate::tui::view::{VIEWS, Views};
+use crate::tui::view::{Note, VIEWS, Views};
 use activity::{text::counted, units};
 use causes::Bound;
 
@@ -20,7 +16,7 @@ use causes::Bound;
 #[derive(Clone, Debug, Default)]
 pub struct Footer {
     /// Parts at the left, the most important first.
-    totals: Vec<Total>,
+    totals: Vec<Note>,
     /// Whether the first of them is what was typed or said, which goes before hints.
     is_said: bool,
     /// Help and quit at the end.
@@ -42,33 +38,19 @@ struct Arranged {
     hints: Vec<(u16, String, &'static str, Action)>,
 }
 
-/// A part at the left.
-#[derive(Clone, Debug)]
-struct Total {
-    text: String,
-    role: Role,
-}
-
-impl Total {
-    fn new(text: impl Into<String>, role: Role) -> Self {
-        let text = text.into();
-        Total { text, role }
-    }
-}
-
 impl Footer {
     pub fn new(state: &State, views: &Views, hints: Option<Context>) -> Self {
         let typed = typed(state, views);
         let mut is_said = state.messages.flash.is_some() || typed.is_some();
         let mut totals = match &state.messages.flash {
-            Some(text) => vec![Total::new(text, Role::Warning)],
+            Some(text) => vec![Note::new(text, Role::Warning)],
             None => totals(state, views),
         };
         totals.splice(0..0, typed);
         // Where there is no rule that it could stand on. What somebody hides by name goes before hints.
         if Layout::of(state).details_rule.is_empty() && views.is_home() {
             let is_asked = !state.rows.lanes.text.is_empty();
-            let words = state.hidden_words().map(|it| Total::new(it, Role::Dim));
+            let words = state.hidden_words().map(|it| Note::new(it, Role::Dim));
             is_said |= is_asked && words.is_some();
             let at = if is_asked { 0 } else { totals.len() };
             totals.splice(at..at, words);
@@ -101,7 +83,7 @@ fn next(state: &State, views: &Views, context: Context) -> Option<(usize, usize,
 }
 
 /// What is looked for, and how much of it there is: "/gemm 3 of 154".
-fn typed(state: &State, views: &Views) -> Option<Total> {
+fn typed(state: &State, views: &Views) -> Option<Note> {
     let is_asked = |it: &&Prompt| matches!(it.asks, Asks::Lanes | Asks::Picture);
     if let Some(prompt) = state.prompt.as_ref().filter(is_asked) {
         let all = state.rows.lanes.all();
@@ -112,7 +94,7 @@ fn typed(state: &State, views: &Views) -> Option<Total> {
             _ => format!("{seen} of {all} lanes"),
         };
         let text = format!("{}{}▏ {how}", prompt.sign(), prompt.text);
-        return Some(Total::new(text, Role::Accent));
+        return Some(Note::new(text, Role::Accent));
     }
     let filter = views.list(state).map(|list| &list.filter);
     let (kept, count) = match filter {
@@ -132,7 +114,7 @@ fn typed(state: &State, views: &Views) -> Option<Total> {
         Some(count) => format!("{text} {count}"),
         None => text,
     };
-    Some(Total::new(long, Role::Accent))
+    Some(Note::new(long, Role::Accent))
 }
 
 /// "3 of 154", "154 and 2 lanes", or why there is none.
@@ -167,7 +149,7 @@ fn search_words(state: &State) -> String {
     parts.join(", ")
 }
 
-fn totals(state: &State, views: &Views) -> Vec<Total> {
+fn totals(state: &State, views: &Views) -> Vec<Note> {
     let mut totals = Vec::new();
     let window = state.figures_span();
     if window.is_empty() || state.model.run.is_none() {
@@ -181,13 +163,9 @@ fn totals(state: &State, views: &Views) -> Vec<Total> {
             true => format!("shares are of {length} with GPU work"),
             false => format!("{length} in view"),
         };
-        totals.push(Total::new(words, Role::Text));
+        totals.push(Note::new(words, Role::Text));
     }
-    totals.extend(
-        views
-            .notes(state)
-            .map(|note| Total::new(note.text, note.role)),
-    );
+    totals.extend(views.notes(state));
     totals
 }
 
@@ -282,9 +260,6 @@ impl Footer {
     }
 
     pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
-        if area.is_empty() {
-            return;
-        }
         let Arranged { totals, hints } = self.arrange(theme, area.width);
         for (i, (x, text, role)) in totals.iter().enumerate() {
             if i > 0 {

@@ -1,12 +1,8 @@
 //! How a job stands, above the list: the threads of all its ranks side by side, who is behind, and what NCCL says.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-
 use crate::tui::draw::panel::{Panel, PanelLine};
-use crate::tui::draw::pen;
+use crate::tui::draw::prelude::*;
 use crate::tui::state::State;
-use crate::tui::theme::{Role, Theme};
 
 /// What entering a process that stands still means.
 const HELD: &str = "Enter attaches all the same. That may hold up a recovery, such as by NCCL's watchdog or a restart of the job.";

@@ -74,12 +74,13 @@ impl Frame {
         alert::draw(&state.model.troubles, theme, layout.alert, buf);
         self.verdict.draw(theme, layout.verdict, buf);
         pulse::draw(state, theme, layout.pulse, buf);
+        let rule = theme.fg(Role::Rule);
+        pen::fill(buf, layout.details_rule, '─', rule);
         if state.is_bare {
-            rule(theme, layout.rule, buf);
+            pen::fill(buf, layout.rule, '─', rule);
         } else {
             self.tabs.draw(theme, layout.rule, buf);
         }
-        rule(theme, layout.details_rule, buf);
         views.draw(state, theme, layout.middle(), buf);
         if !state.model.run.is_none() {
             self.details.draw(theme, layout.details, buf);
@@ -153,10 +154,4 @@ impl Frame {
 /// What overlays lie on: all but the header and the footer.
 fn above(size: Size) -> Rect {
     Rect::new(0, 1, size.width, size.height.saturating_sub(2))
-}
-
-fn rule(theme: &Theme, area: Rect, buf: &mut Buffer) {
-    if area.height > 0 {
-        pen::fill(buf, area, '─', theme.fg(Role::Rule));
-    }
 }

@@ -2,8 +2,7 @@
 
 use crate::tui::action::Action;
 use crate::tui::state::prediction::is_shown;
-use crate::tui::state::row::RowKind;
-use crate::tui::state::{Run, Scope, State, Status, has_lines};
+use crate::tui::state::{RowKind, Run, Scope, State, Status, has_lines};
 use crate::tui::view::Views;
 use trace::SourceKind;
 

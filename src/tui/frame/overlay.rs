@@ -1,16 +1,12 @@
 //! What lies above the screen: the help and the error of the last start.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-
 use super::offered::is_offered;
 use crate::tui::action::{Action, Context};
 use crate::tui::draw::panel::{Panel, PanelLine};
-use crate::tui::draw::pen;
+use crate::tui::draw::prelude::*;
 use crate::tui::keys;
 use crate::tui::state::troubles::{Trouble, Weight};
 use crate::tui::state::{ErrorPanel, State, Target};
-use crate::tui::theme::{Role, Theme};
 use crate::tui::view::{VIEWS, Views};
 use causes::Group;
 

@@ -1,11 +1,7 @@
 //! The views with their keys, on the rule under the header.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-
-use crate::tui::draw::pen;
+use crate::tui::draw::prelude::*;
 use crate::tui::state::State;
-use crate::tui::theme::{Role, Theme};
 use crate::tui::view::{VIEWS, Views};
 
 /// The views that have something to show, ready to be drawn.
@@ -48,9 +44,6 @@ impl Tabs {
     }
 
     pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
-        if area.is_empty() {
-            return;
-        }
         pen::fill(buf, area, '─', theme.fg(Role::Rule));
         for (x, text, is_current) in self.places(area.width) {
             let style = if is_current {

@@ -1,9 +1,8 @@
 //! What of the run is on screen: the whole or one pass, which stretch of it, and whether it goes along.
 
-use super::Status;
-use super::run::Run;
 use super::scope::{OnScreen, Scope};
 use super::viewport::Viewport;
+use super::{Run, Status};
 use activity::{Ns, Span};
 use figures::passes::Variant;
 use trace::Usage;

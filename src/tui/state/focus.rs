@@ -5,12 +5,10 @@ use super::longest::LongestGaps;
 use super::marks::Marks;
 use super::model::Model;
 use super::prediction::Prediction;
-use super::row::RowKind;
-use super::run::Run;
 use super::search::Search;
-use super::selection::Selection;
 use super::trail::Trail;
 use super::why::Why;
+use super::{RowKind, Run, Selection};
 use activity::{Ns, Span};
 use trace::Trace;
 

@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
-use super::Status;
 use super::analyst::{Analyst, Question};
-use super::run::Run;
+use super::{Run, Status};
 use crate::report::ranks::{self as report, JobReport, RankReport};
 use crate::report::steps::because;
 use activity::units::duration;

@@ -1,8 +1,6 @@
 //! From a host call to the operation that it launched, and back.
 
-use super::State;
-use super::row::RowKind;
-use super::selection::Item;
+use super::{RowKind, State};
 use activity::What;
 use trace::{LaneId, Trace};
 
@@ -45,14 +43,8 @@ impl Link {
 impl State {
     /// The name of the selected record, as it is looked for.
     pub fn selected_name(&self) -> Option<&str> {
-        let lane = self.focus.selection.row.and_then(RowKind::lane)?;
-        let Item::Record { row, .. } = self.focus.selection.item else {
-            return None;
-        };
         let trace = &self.model.run.trace;
-        if !trace.lanes().get(lane)?.holds(row) {
-            return None;
-        }
+        let (lane, row) = self.focus.selection.record(trace)?;
         Some(match &trace.activity(lane, row).what {
             What::Kernel(kernel) => trace.names().full(trace.shape(kernel.shape).name),
             What::Copy(copy) => copy.direction.label(),
@@ -73,11 +65,9 @@ impl State {
 
     /// The link that what is selected is one end of.
     pub fn link(&self) -> Option<Link> {
-        let lane = self.focus.selection.row.and_then(RowKind::lane)?;
-        match self.focus.selection.item {
-            Item::Record { row, .. } => Link::of(&self.model.run.trace, lane, row),
-            _ => None,
-        }
+        let trace = &self.model.run.trace;
+        let (lane, row) = self.focus.selection.record(trace)?;
+        Link::of(trace, lane, row)
     }
 
     /// Selects the other end of the link, and brings it on screen with this one where both fit.

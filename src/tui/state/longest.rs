@@ -3,9 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::row::RowKind;
-use super::selection::{Item, Selection};
-use super::{State, camera};
+use super::{Item, RowKind, Selection, State, camera};
 use activity::{Ns, Span, units};
 use trace::{Measure, Trace};
 

@@ -3,8 +3,7 @@
 mod measured;
 
 use super::analyst::{Analyst, Question};
-use super::run::Run;
-use super::selection::Selection;
+use super::{Run, Selection};
 use activity::Span;
 pub use measured::{DeviceTimes, MeasuredStretch};
 

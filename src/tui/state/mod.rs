@@ -54,10 +54,11 @@ pub use messages::{ErrorPanel, Messages, NOT_ATTACHED, StartNotice};
 use model::Model;
 pub use model::Target;
 use prompt::Prompt;
+pub use row::{Row, RowKind};
 use rows::Rows;
 pub use run::{Replay, Run};
 pub use scope::Scope;
-use selection::Selection;
+pub use selection::{Item, Selection};
 pub use source::{SourceLine, has_lines};
 use trace::LaneId;
 

@@ -2,7 +2,6 @@
 
 use trace::Clock;
 
-use super::ViewNeeds;
 use super::analyst::Analyst;
 use super::answers::Answers;
 use super::idle::Idle;
@@ -11,9 +10,9 @@ use super::measuring::Measuring;
 use super::messages::Messages;
 use super::pulse::Pulse;
 use super::rounds::Rounds;
-use super::run::Run;
 use super::scope::OnScreen;
 use super::troubles::{self, Trouble};
+use super::{Run, ViewNeeds};
 use crate::board::Entry;
 use crate::report::standing::Standing;
 use live::machine::{GpuLoad, Machine, Process};

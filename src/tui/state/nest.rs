@@ -5,7 +5,7 @@ use std::ops::Range;
 use activity::{NameId, Ns, RangeKind, Span, What};
 use figures::lines;
 use rustc_hash::FxHashMap;
-use trace::{LaneId, LaneKind, Trace};
+use trace::{LaneId, Trace};
 
 /// Depths that get a row of their own in any case, and where other rows have room.
 pub const LEAST: usize = 2;
@@ -61,13 +61,10 @@ fn own(trace: &Trace, id: LaneId, rows: Range<usize>) -> Option<Vec<usize>> {
         }),
         _ => false,
     };
-    match trace.lanes()[id].key().kind {
-        LaneKind::Range {
-            kind: RangeKind::Function,
-            ..
-        } => Some(rows.filter(&mut is_own).collect()).filter(|own: &Vec<usize>| !own.is_empty()),
-        _ => None,
+    if trace.lanes()[id].key().kind.range_kind() != Some(RangeKind::Function) {
+        return None;
     }
+    Some(rows.filter(&mut is_own).collect()).filter(|own: &Vec<usize>| !own.is_empty())
 }
 
 /// The row of a depth that runs at `time`.

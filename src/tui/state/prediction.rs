@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use super::analyst::{Analyst, Question};
-use super::row::{Row, RowKind};
-use super::run::Run;
-use super::scope::Scope;
+use super::{Row, RowKind, Run, Scope};
 use activity::Span;
 use activity::units::{duration, percent};
 use advice::facts::LastFacts;

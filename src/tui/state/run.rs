@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Status;
 use super::other_run::OtherRun;
-use super::scope::Scope;
+use super::{Scope, Status};
 use crate::report::{Checked, KnownGpus, expect};
 use activity::feed::{Outcome, Pause, Progress, SourceStatus};
 use activity::{DeviceInfo, Ns, Span};

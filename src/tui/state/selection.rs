@@ -1,7 +1,6 @@
 //! What is selected: a row of the timeline, and on it an operation, a gap, or just a moment.
 
-use super::nest;
-use super::row::{Row, RowKind};
+use super::{Row, RowKind, nest};
 use activity::{Ns, Span};
 use trace::{Lane, LaneId, Trace};
 
@@ -41,6 +40,16 @@ pub struct Selection {
 }
 
 impl Selection {
+    /// The selected record, where its lane still holds it.
+    pub fn record(&self, trace: &Trace) -> Option<(LaneId, usize)> {
+        match (self.row.and_then(RowKind::lane), self.item) {
+            (Some(id), Item::Record { row, .. }) if trace.lanes().get(id)?.holds(row) => {
+                Some((id, row))
+            }
+            _ => None,
+        }
+    }
+
     /// The same at other times.
     pub(super) fn retime(&mut self, cursor: Ns, item: Option<Span>) {
         self.cursor = cursor;

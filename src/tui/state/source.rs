@@ -2,9 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::State;
-use super::row::RowKind;
-use super::selection::Item;
+use super::{Item, RowKind, State};
 use activity::{Frame, RangeKind, Span, What};
 use trace::samples::short_file;
 use trace::{LaneId, LaneKind, Trace, describe};
@@ -24,15 +22,7 @@ impl std::fmt::Display for SourceLine {
 
 /// Whether the timeline has what tells of lines.
 pub fn has_lines(trace: &Trace) -> bool {
-    let is_function = |kind: LaneKind| {
-        matches!(
-            kind,
-            LaneKind::Range {
-                kind: RangeKind::Function,
-                ..
-            }
-        )
-    };
+    let is_function = |it: LaneKind| it.range_kind() == Some(RangeKind::Function);
     trace.processes().iter().any(|it| !it.sampled.is_empty())
         || trace.has_launch_stacks()
         || trace.lanes().iter().any(|it| is_function(it.key().kind))

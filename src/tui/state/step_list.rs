@@ -1,8 +1,7 @@
 //! The steps of a program as the screen shows them: a bar each, and one of them in view.
 
 use super::idle::IdleMap;
-use super::scope::Scope;
-use super::{Selection, State};
+use super::{Scope, Selection, State};
 use activity::text::counted;
 use activity::units::{count, duration};
 use activity::{Ns, Span};

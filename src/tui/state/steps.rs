@@ -1,7 +1,6 @@
 //! From variant to variant, along a sweep, and from pass to pass.
 
-use super::State;
-use super::scope::Scope;
+use super::{Scope, State};
 
 impl State {
     /// The variant on screen; of the whole run the last one.

@@ -2,9 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::State;
-use super::scope::Scope;
-use super::selection::Selection;
+use super::{Scope, Selection, State};
 use activity::Span;
 
 /// Places that are remembered on either side.

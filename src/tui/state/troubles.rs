@@ -2,8 +2,7 @@
 
 use super::answers::Answers;
 use super::messages::Messages;
-use super::run::Run;
-use super::scope::Scope;
+use super::{Run, Scope};
 use crate::report::{Checked, recording};
 use activity::feed::SourceStatus;
 use activity::text::printable;

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use super::analyst::Question;
 use super::model::Model;
-use super::row::RowKind;
-use super::selection::{Item, Selection};
+use super::{Item, RowKind, Selection};
 use activity::Span;
 use activity::feed::Stop;
 use advice::Facts;
 use causes::Explanation;
-use trace::{Lane, LaneId, Trace};
+use trace::{LaneId, Trace};
 
 /// Records up to which a gap has its cause from all of them, as a report has it.
 const WHOLE: usize = 2_000_000;
@@ -30,8 +29,7 @@ impl Why {
         let run = &model.run;
         let (last, number) = (Arc::clone(&model.answers.facts), run.number);
         // What still grows is looked at around the gap alone.
-        let records: usize = run.trace.lanes().iter().map(Lane::len).sum();
-        let is_whole = !run.is_running() && !run.is_being_read() && records <= WHOLE;
+        let is_whole = !run.is_running() && !run.is_being_read() && run.records() <= WHOLE;
         let lanes: Vec<LaneId> = match (kind, kind.device()) {
             (RowKind::Stream(id), _) => vec![id],
             (_, Some(device)) => run.trace.streams_of(device).map(|it| it.0).collect(),

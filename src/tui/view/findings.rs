@@ -2,18 +2,14 @@
 
 use std::ops::Range;
 
-use ratatui::layout::Rect;
-
 use super::list::{Cell, List};
 use super::{Place, Request, View};
 use crate::tui::action::Action;
 use crate::tui::draw::layout::Layout;
-use crate::tui::draw::pen;
-use crate::tui::state::State;
+use crate::tui::draw::prelude::*;
 use crate::tui::state::answers::Answer;
-use crate::tui::state::row::RowKind;
 use crate::tui::state::selection::row_now;
-use crate::tui::theme::Role;
+use crate::tui::state::{RowKind, State};
 use activity::text::{plural, printable};
 use activity::{Ns, units};
 use advice::findings::{Change, Finding, Predicted, Severity};

@@ -1,12 +1,10 @@
 //! Lines that came one after another: the notices, and what a watched program printed.
 
-use ratatui::layout::Rect;
-
 use super::list::{Cell, List};
 use super::{Note, View};
 use crate::tui::action::Action;
+use crate::tui::draw::prelude::*;
 use crate::tui::state::{LineKind, State};
-use crate::tui::theme::Role;
 use activity::text::plural;
 use activity::units;
 
@@ -70,9 +68,7 @@ impl View for JournalView {
 
     fn note(&self, state: &State) -> Option<Note> {
         let warnings = state.messages.log.count(LineKind::Warning);
-        (warnings > 0).then(|| Note {
-            text: format!("⚠ {}", plural(warnings as u64, "warning")),
-            role: Role::Warning,
-        })
+        let text = format!("⚠ {}", plural(warnings as u64, "warning"));
+        (warnings > 0).then(|| Note::new(text, Role::Warning))
     }
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use ratatui::layout::Rect;
 use rustc_hash::FxHashMap;
 
 use super::list::{Cell, Filter, List};
@@ -10,11 +9,9 @@ use super::table::TableLayout;
 use super::{Place, Request, View};
 use crate::report::lines::columns;
 use crate::report::table::Column;
-use crate::tui::draw::pen;
+use crate::tui::draw::prelude::*;
 use crate::tui::state::analyst::Question;
-use crate::tui::state::row::RowKind;
-use crate::tui::state::{SourceLine, State, has_lines};
-use crate::tui::theme::Role;
+use crate::tui::state::{RowKind, SourceLine, State, has_lines};
 use activity::feed::Stop;
 use activity::text::{plural, printable};
 use activity::units::{count, duration, percent};

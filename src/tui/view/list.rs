@@ -3,11 +3,8 @@
 
 use std::ops::Range;
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-
 use crate::tui::action::Action;
-use crate::tui::draw::pen;
+use crate::tui::draw::prelude::*;
 use crate::tui::state::search::Needle;
 use crate::tui::theme::{ColorLevel, Role, Theme};
 

@@ -21,8 +21,7 @@ mod timeline;
 
 use std::fmt::Debug;
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use crate::tui::draw::prelude::*;
 
 use super::action::{Action, Context};
 use super::draw::layout::Layout;
@@ -112,6 +111,13 @@ pub trait View: Debug {
 pub struct Note {
     pub text: String,
     pub role: Role,
+}
+
+impl Note {
+    pub fn new(text: impl Into<String>, role: Role) -> Note {
+        let text = text.into();
+        Note { text, role }
+    }
 }
 
 /// What a view asks for.

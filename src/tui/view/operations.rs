@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use ratatui::layout::Rect;
 use rustc_hash::FxHashMap;
 
 use super::list::List;
@@ -14,10 +13,9 @@ use crate::report::operations as report;
 use crate::report::table::Column;
 use crate::tui::draw::label;
 
+use crate::tui::draw::prelude::*;
 use crate::tui::state::analyst::Question;
-use crate::tui::state::row::RowKind;
-use crate::tui::state::{Run, Scope, State};
-use crate::tui::theme::Role;
+use crate::tui::state::{RowKind, Run, Scope, State};
 use activity::feed::Stop;
 use activity::units::share;
 use activity::{Direction, NameId, Ns, Span, What};

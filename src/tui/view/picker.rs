@@ -3,7 +3,6 @@
 
 use std::path::PathBuf;
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::Constraint::{Fill, Length};
 use ratatui::layout::{Layout, Margin, Rect};
 
@@ -11,9 +10,8 @@ use super::list::{Cell, List};
 use super::{Request, View, age, running};
 use crate::board::Entry;
 use crate::tui::action::{Action, Context};
-use crate::tui::draw::pen;
+use crate::tui::draw::prelude::*;
 use crate::tui::state::{Choice, NextRun, State, Target};
-use crate::tui::theme::{Role, Theme};
 use activity::text::printable;
 use activity::units::bytes;
 use live::machine::Machine;

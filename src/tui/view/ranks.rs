@@ -1,15 +1,12 @@
 //! A job's ranks: what each does with its time, and who the others wait for.
 
-use ratatui::layout::Rect;
-
 use super::list::{Cell, Filter, List};
 use super::table::TableLayout;
 use super::{Place, Request, View};
 use crate::report::ranks::{self as report, Means, RankReport};
-use crate::tui::state::State;
+use crate::tui::draw::prelude::*;
 use crate::tui::state::job::LateRanks;
-use crate::tui::state::row::RowKind;
-use crate::tui::theme::Role;
+use crate::tui::state::{RowKind, State};
 use activity::Span;
 use trace::Trace;
 

@@ -1,14 +1,11 @@
 //! The roofline chart of kernels in scope, where their counters were sampled.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-
 use super::{List, View};
 use crate::tui::draw::chart::roofline::{self, Mark};
+use crate::tui::draw::prelude::*;
 use crate::tui::draw::{label, pen};
 use crate::tui::state::analyst::Question;
 use crate::tui::state::{Scope, State};
-use crate::tui::theme::{Role, Theme};
 use activity::units::share;
 use activity::{Ns, Span};
 use figures::shapes::Use;

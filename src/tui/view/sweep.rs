@@ -1,15 +1,11 @@
 //! A figure over the swept parameter, as a chart.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-
 use super::{List, Request, View};
 use crate::tui::action::Action;
 use crate::tui::draw::chart::Chart;
-use crate::tui::draw::pen;
+use crate::tui::draw::prelude::*;
 use crate::tui::state::State;
 use crate::tui::sweep;
-use crate::tui::theme::{Role, Theme};
 
 #[derive(Debug, Default)]
 pub(super) struct SweepChart {

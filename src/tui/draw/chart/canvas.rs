@@ -1,14 +1,11 @@
 //! Curves over a plot, in shares of its sides from the bottom left.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 use ratatui::style::{Color, Style};
 use ratatui::symbols::Marker;
 use ratatui::widgets::Widget as _;
 use ratatui::widgets::canvas::{Canvas, Context, Painter, Shape};
 
-use super::super::pen;
-use crate::tui::theme::{Role, Theme};
+use crate::tui::draw::prelude::*;
 
 /// Points of a cell of braille, beside and above each other.
 pub(super) const POINTS: (u16, u16) = (2, 4);

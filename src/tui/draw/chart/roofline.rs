@@ -2,12 +2,8 @@
 
 use std::f64::consts::TAU;
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-
 use super::canvas::{self, POINTS, Stroke};
-use crate::tui::draw::pen;
-use crate::tui::theme::{Role, Theme};
+use crate::tui::draw::prelude::*;
 use activity::units::percent;
 use figures::class::NEAR;
 

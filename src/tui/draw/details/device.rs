@@ -2,8 +2,7 @@
 
 use super::Details;
 use crate::tui::draw::label;
-use crate::tui::state::State;
-use crate::tui::state::row::RowKind;
+use crate::tui::state::{RowKind, State};
 use crate::tui::theme::Role;
 use activity::units::{bytes, duration};
 use activity::{Metric, Span};

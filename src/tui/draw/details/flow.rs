@@ -1,12 +1,10 @@
 //! Details put into lines: the name first, then facts one after another.
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::{Margin, Rect};
 use ratatui::style::Style;
 
 use super::Details;
-use crate::tui::draw::pen;
-use crate::tui::theme::{Role, Theme};
+use crate::tui::draw::prelude::*;
 
 impl Details {
     pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {

@@ -94,17 +94,9 @@ impl Dense {
                 return;
             }
             let role = painter.role_among(row);
-            let text = format!("{name}{figure}");
-            let width = pen::width(&text) as u16;
-            names.push(Name {
-                x,
-                text,
-                paint: Paint::of(role),
-                is_key: true,
-                columns: width,
-                whole: String::new(),
-            });
-            x += width;
+            let key = Name::key(x, format!("{name}{figure}"), role);
+            x += key.columns;
+            names.push(key);
         }
     }
 }

@@ -3,10 +3,8 @@
 use std::ops::Range;
 
 use super::{Name, Strip};
-use crate::tui::draw::ink::Paint;
-use crate::tui::draw::pen;
+use crate::tui::draw::prelude::*;
 use crate::tui::state::rounds::NodeRounds;
-use crate::tui::theme::Role;
 use crate::tui::time_scale::TimeScale;
 use activity::Span;
 use figures::nodes::Nth;
@@ -47,16 +45,9 @@ impl Strip {
         };
         let told = spans.iter().filter(|it| !is_named(columns(it)));
         let names = told.filter_map(|it| {
-            let (at, text) = (columns(it), form(it.0));
-            let width = pen::width(&text) as u16;
-            (usize::from(width) < at.len()).then_some(Name {
-                x: at.start,
-                text,
-                paint: Paint::of(Role::Text),
-                is_key: true,
-                columns: width,
-                whole: String::new(),
-            })
+            let at = columns(it);
+            let name = Name::key(at.start, form(it.0), Role::Text);
+            (usize::from(name.columns) < at.len()).then_some(name)
         });
         let names: Vec<Name> = names.collect();
         self.names.extend(names);

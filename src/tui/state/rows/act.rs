@@ -1,8 +1,6 @@
 //! What keys and the mouse do to the choice of rows.
 
-use crate::tui::state::State;
-use crate::tui::state::row::RowKind;
-use crate::tui::state::selection::Selection;
+use crate::tui::state::{RowKind, Selection, State};
 use activity::text::plural;
 use trace::LaneId;
 

@@ -67,9 +67,7 @@ impl Lanes {
                     self.left_out += 1;
                 } else if is_gpu && title.is_empty() {
                     top.append(&mut rows);
-                } else if is_gpu {
-                    seen.append(&mut rows);
-                } else if is_folded {
+                } else if is_folded && !is_gpu {
                     folded += 1;
                 } else {
                     seen.append(&mut rows);

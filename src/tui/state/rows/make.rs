@@ -3,8 +3,7 @@
 use rustc_hash::FxHashSet;
 
 use super::counters::Counters;
-use crate::tui::state::nest;
-use crate::tui::state::row::{Row, RowKind};
+use crate::tui::state::{Row, RowKind, nest};
 use activity::{Direction, RangeKind, Span, What};
 use trace::{LaneId, LaneKey, LaneKind, Measure, SourceKind, Trace, describe};
 

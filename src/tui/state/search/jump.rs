@@ -1,9 +1,7 @@
 //! Going from hit to hit.
 
 use super::Hit;
-use crate::tui::state::row::{Row, RowKind};
-use crate::tui::state::selection::Item;
-use crate::tui::state::{State, nest};
+use crate::tui::state::{Item, Row, RowKind, State, nest};
 use activity::Span;
 
 impl State {

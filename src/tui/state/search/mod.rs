@@ -15,7 +15,7 @@ pub use needle::Needle;
 use self::hits::Position;
 use super::State;
 use super::analyst::{Analyst, Question};
-use super::row::{Row, RowKind};
+use super::row::Row;
 use super::run::Run;
 use super::scope::Scope;
 use super::selection::Item;
@@ -177,14 +177,8 @@ fn lanes(rows: &[Row]) -> Vec<LaneId> {
 
 /// The selected record, and where it stands.
 fn selected(state: &State, lanes: &[LaneId]) -> Option<(Hit, Position)> {
-    let (trace, selection) = (&state.model.run.trace, state.focus.selection);
-    let lane = selection.row.and_then(RowKind::lane)?;
-    let order = lanes.iter().position(|known| *known == lane)?;
-    match selection.item {
-        Item::Record { row, .. } if trace.lanes()[lane].holds(row) => {
-            let hit = (lane, row);
-            Some((hit, Position::of(trace, hit, order)))
-        }
-        _ => None,
-    }
+    let trace = &state.model.run.trace;
+    let hit = state.focus.selection.record(trace)?;
+    let order = lanes.iter().position(|known| *known == hit.0)?;
+    Some((hit, Position::of(trace, hit, order)))
 }

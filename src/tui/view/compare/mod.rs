@@ -3,18 +3,14 @@
 
 mod picture;
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-
 use super::list::{Cell, List};
 use super::table::TableLayout;
 use super::{Place, Request, View};
 use crate::report::compare::ComparedRow;
 use crate::report::runs::Variant;
-use crate::tui::draw::pen;
+use crate::tui::draw::prelude::*;
 use crate::tui::state::State;
 use crate::tui::state::other_run::OtherRun;
-use crate::tui::theme::{Role, Theme};
 use activity::text::printable;
 use activity::units;
 use figures::VariantFigures;

@@ -1,14 +1,11 @@
 //! The picture under the table: which two stand above each other, and what is said of them.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-
 use crate::tui::draw::layout::Layout;
+use crate::tui::draw::prelude::*;
 use crate::tui::draw::versus::{Half, Versus};
 use crate::tui::state::State;
 use crate::tui::state::idle::{IdleMap, operations};
 use crate::tui::state::other_run::OtherRun;
-use crate::tui::theme::{Role, Theme};
 use activity::text::printable;
 use activity::{Span, units};
 use figures::VariantFigures;

@@ -1,8 +1,7 @@
 //! What a row of the timeline is made of.
 
 use crate::tui::draw::lane::{LaneRow, Plot};
-use crate::tui::draw::pen;
-use crate::tui::theme::Role;
+use crate::tui::draw::prelude::*;
 
 /// What stands on one row.
 #[derive(Clone, Debug)]

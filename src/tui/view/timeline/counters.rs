@@ -29,11 +29,7 @@ pub(super) fn make(
         return LaneRow::default();
     };
     if let Some(why) = gpu.lack(metric).filter(|_| !gpu.has(metric)) {
-        return LaneRow {
-            role: Role::Dim,
-            plot: Plot::Words(why.to_owned()),
-            ..LaneRow::default()
-        };
+        return LaneRow::new(Role::Dim, Plot::Words(why.to_owned()), "");
     }
     let window = window(state);
     let level = gpu.level(metric, window);
@@ -52,23 +48,19 @@ pub(super) fn make(
         })
         .collect();
     let is_flat = is_flat(cells.iter().flatten().map(|it| it.0));
+    let Some(level) = shown else {
+        let words = "too short to sample".to_owned();
+        return LaneRow::new(Role::Host, Plot::Words(words), "");
+    };
+    let figure = hardware::show(metric, level.mean);
+    if is_flat {
+        let words = format!("{figure} all along");
+        return LaneRow::new(Role::Host, Plot::Words(words), "");
+    }
+    let side = words(gpu, metric, level.max, window, room);
     LaneRow {
-        role: Role::Host,
-        figure: shown
-            .filter(|_| !is_flat)
-            .map_or_else(String::new, |level| hardware::show(metric, level.mean)),
-        side: match shown {
-            Some(level) if !is_flat => words(gpu, metric, level.max, window, room),
-            _ => String::new(),
-        },
-        plot: match shown {
-            None => Plot::Words("too short to sample".to_owned()),
-            Some(level) if is_flat => {
-                Plot::Words(format!("{} all along", hardware::show(metric, level.mean)))
-            }
-            Some(_) => Plot::Levels(cells),
-        },
-        ..LaneRow::default()
+        figure,
+        ..LaneRow::new(Role::Host, Plot::Levels(cells), side)
     }
 }
 

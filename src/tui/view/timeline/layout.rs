@@ -7,8 +7,7 @@ use super::rows;
 use super::summary_panel::SummaryPanel;
 use crate::tui::draw::lane;
 use crate::tui::draw::layout::{Heights, Layout};
-use crate::tui::state::State;
-use crate::tui::state::row::{Row, RowKind};
+use crate::tui::state::{Row, RowKind, State};
 use crate::tui::time_scale::TimeScale;
 
 /// Lines that a row has at most.

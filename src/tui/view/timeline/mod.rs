@@ -9,7 +9,6 @@ mod pointer;
 mod rows;
 mod summary_panel;
 
-use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Modifier, Style};
 
@@ -19,13 +18,10 @@ use crate::tui::action::Action;
 use crate::tui::action::Context;
 use crate::tui::draw::axis::Axis;
 use crate::tui::draw::layout::Layout;
-use crate::tui::draw::pen;
+use crate::tui::draw::prelude::*;
 use crate::tui::draw::titles;
-use crate::tui::state::row::Row;
 use crate::tui::state::rows::counters::Counters;
-use crate::tui::state::selection::Selection;
-use crate::tui::state::{Scope, State};
-use crate::tui::theme::{Role, Theme};
+use crate::tui::state::{Row, Scope, Selection, State};
 use crate::tui::time_scale::TimeScale;
 use activity::Span;
 use activity::text;

@@ -1,9 +1,7 @@
 //! What keys do on the timeline: the window moves, the selection steps.
 
 use crate::tui::action::Action;
-use crate::tui::state::row::RowKind;
-use crate::tui::state::selection::Item;
-use crate::tui::state::{Scope, State};
+use crate::tui::state::{Item, RowKind, Scope, State};
 use activity::{Ns, Span};
 
 /// One step of zooming.

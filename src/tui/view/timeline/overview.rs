@@ -3,15 +3,13 @@
 
 use std::ops::Range;
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
 use crate::tui::draw::layout::Layout;
+use crate::tui::draw::prelude::*;
 use crate::tui::draw::{ink, pen};
 use crate::tui::state::State;
 use crate::tui::state::step_list::StepList;
-use crate::tui::theme::{Role, Theme};
 use crate::tui::time_scale::TimeScale;
 use activity::{Ns, Span, units};
 use trace::Measure;

@@ -2,9 +2,7 @@
 
 use super::cell::RowContent;
 use super::{TimelineView, navigation};
-use crate::tui::state::State;
-use crate::tui::state::row::RowKind;
-use crate::tui::state::selection::Item;
+use crate::tui::state::{Item, RowKind, State};
 use crate::tui::time_scale::TimeScale;
 use activity::Span;
 

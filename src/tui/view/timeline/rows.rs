@@ -7,12 +7,10 @@ use crate::tui::draw::lane::{LaneRow, Plot};
 use crate::tui::draw::layout::{FIGURE, Layout};
 use crate::tui::draw::strip::{Strip, StripInput};
 use crate::tui::draw::{label, pen};
-use crate::tui::state::State;
 use crate::tui::state::job::Waits;
 use crate::tui::state::nest::{self, Level};
-use crate::tui::state::row::{Row, RowKind};
 use crate::tui::state::rows::counters::Counters;
-use crate::tui::state::selection::Item;
+use crate::tui::state::{Item, Row, RowKind, State};
 use crate::tui::theme::Role;
 use crate::tui::time_scale::TimeScale;
 use activity::text::printable;
@@ -167,12 +165,7 @@ fn gpu(state: &State, device: usize, scale: TimeScale, room: usize) -> LaneRow {
         Item::Gap(gap) if is_here => plot.select(gap, scale, gap_forms(state, gap)),
         _ => plot,
     };
-    LaneRow {
-        role: Role::Text,
-        side,
-        plot: Plot::Gpu(plot),
-        ..LaneRow::default()
-    }
+    LaneRow::new(Role::Text, Plot::Gpu(plot), side)
 }
 
 /// What stands in the selected gap, the longest first: "15.7 ms: unflatten_dense_tensors", "15.7 ms: CPU work", "15.7 ms".
@@ -341,14 +334,10 @@ fn bandwidth(
     let plot = Plot::meter(in_cell.iter().map(|rate| rate / full), role);
     let window = state.figures_span();
     let busy = usage.time(Measure::Direction(direction), window);
-    let average = (busy > 0).then(|| trace.bytes_moved(device, direction, window) / busy as f64);
-    let Some(average) = average else {
-        return LaneRow {
-            role,
-            plot,
-            ..LaneRow::default()
-        };
-    };
+    if busy == 0 {
+        return LaneRow::new(role, plot, "");
+    }
+    let average = trace.bytes_moved(device, direction, window) / busy as f64;
     let figure = rate_with_unit(average);
     let side = match known {
         // Without room for a figure with its unit beside the name it stands here.
@@ -365,11 +354,8 @@ fn bandwidth(
         }
     };
     LaneRow {
-        role,
         figure,
-        side,
-        plot,
-        ..LaneRow::default()
+        ..LaneRow::new(role, plot, side)
     }
 }
 
@@ -390,12 +376,7 @@ fn overlap(state: &State, device: usize, scale: TimeScale, room: usize) -> LaneR
         let share = units::percent(both as f64 / window.len() as f64);
         fit(room, [format!("2+ engines at once {share}"), share])
     };
-    LaneRow {
-        role: Role::Overlap,
-        side,
-        plot,
-        ..LaneRow::default()
-    }
+    LaneRow::new(Role::Overlap, plot, side)
 }
 
 /// The most memory in use within each column, against the most within the scope.
@@ -409,19 +390,12 @@ fn memory(state: &State, device: usize, scale: TimeScale, room: usize) -> LaneRo
         in_use(cell) as f64 / most.max(1) as f64
     });
     let most = units::bytes(most);
-    let (plot, side) = match counters::is_flat(shares.clone()) {
-        true => (Plot::Words(format!("{most} all along")), String::new()),
-        false => (
-            Plot::meter(shares, Role::Memset),
-            fit(room, [format!("at most {most}"), most]),
-        ),
-    };
-    LaneRow {
-        role: Role::Memset,
-        side,
-        plot,
-        ..LaneRow::default()
+    if counters::is_flat(shares.clone()) {
+        let words = format!("{most} all along");
+        return LaneRow::new(Role::Memset, Plot::Words(words), "");
     }
+    let side = fit(room, [format!("at most {most}"), most]);
+    LaneRow::new(Role::Memset, Plot::meter(shares, Role::Memset), side)
 }
 
 /// A stream of the predicted timeline.
@@ -434,11 +408,7 @@ fn predicted(state: &State, lane: LaneId, scale: TimeScale) -> LaneRow {
     let (run, prediction) = (&state.model.run, &state.focus.prediction);
     let trace = prediction.trace(run, state.scope());
     let strip = trace.map_or_else(Strip::default, |trace| Strip::new(trace, lane, &input));
-    LaneRow {
-        role: Role::Dim,
-        plot: Plot::Strip(strip),
-        ..LaneRow::default()
-    }
+    LaneRow::new(Role::Dim, Plot::Strip(strip), "")
 }
 
 /// What a cure leaves at the least of what was on screen, and what it saves at most.
@@ -454,11 +424,7 @@ fn bound(state: &State, scale: TimeScale) -> LaneRow {
         };
         Plot::Bound([part(parts[0], "at least"), part(parts[1], "saves up to")])
     });
-    LaneRow {
-        role: Role::Dim,
-        plot,
-        ..LaneRow::default()
-    }
+    LaneRow::new(Role::Dim, plot, "")
 }
 
 fn lane(state: &State, row: &Row, scale: TimeScale, shared: &mut Shared, room: usize) -> LaneRow {
@@ -500,14 +466,8 @@ fn lane(state: &State, row: &Row, scale: TimeScale, shared: &mut Shared, room: u
         }
         _ => Strip::new(trace, id, &input),
     };
-    LaneRow {
-        side: match is_stream {
-            true => busy_words(state, id, input.waits, room),
-            false => String::new(),
-        },
-        plot: Plot::Strip(strip),
-        ..LaneRow::default()
-    }
+    let side = is_stream.then(|| busy_words(state, id, input.waits, room));
+    LaneRow::new(Role::Text, Plot::Strip(strip), side.unwrap_or_default())
 }
 
 /// The share of the time in view in which a stream was busy, and in which it waited inside collectives.

@@ -1,13 +1,10 @@
 //! What stands in the room that rows leave: the variants by their time, and what could be better.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-
 use crate::report::text::steps_looked_at;
 use crate::tui::draw::layout::Layout;
+use crate::tui::draw::prelude::*;
 use crate::tui::draw::{pen, titles};
 use crate::tui::state::State;
-use crate::tui::theme::{Role, Theme};
 use crate::tui::view::findings::mark;
 use activity::text::printable;
 use activity::{Ns, units};
