@@ -52,8 +52,8 @@ while time.time() - begun < seconds:
     if rounds < 100 and passed >= rounds * seconds / 100:
         rounds += 1
         attach = [cuptop, "attach", str(left.pid), "--headless", "--duration", "500ms", *common, f"{folder}/a{rounds}"]
-        code = subprocess.run(attach, env=env, **quiet).returncode
-        if code: print(f"attach {rounds} ended with {code}", flush=True)
+        done = subprocess.run(attach, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        if done.returncode: print(f"attach {rounds} ended with {done.returncode}: {done.stderr.strip()}", flush=True)
         shutil.rmtree(f"{folder}/a{rounds}", ignore_errors=True)
     if passed >= printed * seconds / 10:
         printed += 1

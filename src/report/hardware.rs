@@ -56,7 +56,7 @@ pub(super) fn section(page: &mut Page, report: &Report) {
 
 /// What recording may have cost, where it may have cost a hundredth of the time.
 fn cost_of(page: &mut Page, cost: &WatchingCost) {
-    let part = |ns| share(ns, cost.span_ns);
+    let part = |ns| share(ns, cost.span_ns).min(1.0);
     let range = |[least, most]: [Ns; 2]| {
         format!(
             "{} to {} ({} to {})",

@@ -72,8 +72,14 @@ fn idle_time_is_told_by_line_wherever_its_cause_is() {
     if !has_python() {
         return;
     }
-    let (trace, said) = run(30, 0);
-    let report = Report::new(&trace, None, KnownGpus::default());
+    // 29 gaps of 120 ms with a look each 5 ms: a busy machine has fewer looks, and longer to look.
+    let looked = [30, 60, 120].map(|rounds| move || run(rounds, 0));
+    let looked = looked.into_iter().map(|run| run()).map(|(trace, said)| {
+        let report = Report::new(&trace, None, KnownGpus::default());
+        (trace, said, report)
+    });
+    let mut enough = looked.skip_while(|it| it.2.lines.first().is_none_or(|it| it.samples <= 100));
+    let (trace, said, report) = enough.next().expect("looks");
     let [device] = &report.lines[..] else {
         panic!("{said:?}")
     };
@@ -86,8 +92,6 @@ fn idle_time_is_told_by_line_wherever_its_cause_is() {
     assert_eq!(shares[0].0, "train.py:11", "{shares:?}");
     assert_eq!(shares[1].0, "train.py:14", "{shares:?}");
     assert!((0.65..0.85).contains(&shares[0].1), "{shares:?}");
-    // 29 gaps of 120 ms with a look each 5 ms; a loaded machine has fewer looks.
-    assert!(device.samples > 100, "{device:?}");
 
     let told = report.verdicts[0].line.as_ref().expect("a line");
     assert_eq!(

@@ -120,6 +120,30 @@ fn threads_with_a_range_each_around_all() {
     });
 }
 
+/// GPUs of one process, each launch by a thread of its own.
+#[test]
+fn devices_by_the_thousand() {
+    assert_linear(&["report"], |n, at| {
+        let (n, mut out) = (500 * n, String::new());
+        for i in 0..4 * n {
+            let (ts, device, correlation) = (10.0 * i as f64, i % n, i + 1);
+            let args = format!(r#""correlation":{correlation}"#);
+            event(
+                &mut out,
+                "cuda_runtime",
+                "cudaLaunchKernel",
+                i,
+                ts,
+                1.0,
+                &args,
+            );
+            let args = format!(r#""device":{device},"stream":{i},{args}"#);
+            event(&mut out, "kernel", "k", 7, ts + 3.0, 5.0, &args);
+        }
+        write_trace(at, &out);
+    });
+}
+
 #[test]
 fn threads_that_wait_all_the_time() {
     assert_linear(&["report"], |n, at| {

@@ -19,6 +19,9 @@ const LATER: usize = 24;
 /// soon, and that is done at once.
 const SECOND_LOOK: Duration = Duration::from_millis(300);
 const LAST_RESORT: Duration = Duration::from_millis(900);
+/// Who has had so little of a core (ticks of the kernel) and waits for one is looked at so many times as long.
+const TICKS: u64 = 10;
+const STARVED: u32 = 5;
 /// Between two looks at threads that run.
 const PAUSE: Duration = Duration::from_micros(50);
 /// How far up a stack is looked for return addresses.
@@ -32,25 +35,10 @@ pub(crate) struct Locks(Vec<Range<u64>>);
 impl Locks {
     /// The code of the loader and of the allocators.
     pub(crate) fn find(maps: &[Mapping], memory: &Memory, libc: &Library) -> io::Result<Locks> {
-        const ALLOCATOR: &[&str] = &[
-            "malloc",
-            "free",
-            "calloc",
-            "realloc",
-            "memalign",
-            "aligned_alloc",
-            "posix_memalign",
-            "valloc",
-            "pvalloc",
-            "malloc_trim",
-            "malloc_usable_size",
-            "mallopt",
-            "mallinfo",
-            "malloc_stats",
-            "malloc_info",
-        ];
+        const ALLOCATOR: &str = "malloc free calloc realloc memalign aligned_alloc posix_memalign valloc pvalloc \
+            malloc_trim malloc_usable_size mallopt mallinfo malloc_stats malloc_info";
         let mut found = Vec::new();
-        for name in ALLOCATOR {
+        for name in ALLOCATOR.split(' ') {
             found.extend(libc.symbol(memory, name)?);
         }
         // What lies between its public functions are its private ones.
@@ -142,7 +130,8 @@ impl<'a> Search<'a> {
     pub(crate) fn run(mut self, limit: Duration) -> Result<Found, Refused> {
         self.add(FIRST)?;
         let (mut is_widened, mut is_last) = (false, false);
-        while self.begun.elapsed() < limit {
+        let (ran, mut until) = (self.ran(), limit);
+        while self.begun.elapsed() < until {
             if !is_widened && (self.begun.elapsed() > SECOND_LOOK || self.candidates.is_empty()) {
                 is_widened = true;
                 self.add(LATER)?;
@@ -160,11 +149,15 @@ impl<'a> Search<'a> {
                 return Ok(found);
             }
             std::thread::sleep(PAUSE);
+            let is_over = self.begun.elapsed() >= until;
+            if is_over && until < STARVED * limit && self.is_starved(ran) {
+                until += limit;
+            }
         }
-        self.say_what_they_do();
+        self.say_what_they_do(ran);
         Err(Refused::NoPlace {
             pid: self.pid,
-            waited: limit.as_secs_f64(),
+            waited: until.as_secs_f64(),
             why: self.passed,
         })
     }
@@ -319,10 +312,26 @@ impl<'a> Search<'a> {
         self.states().iter().all(|it| it == "S")
     }
 
-    fn say_what_they_do(&mut self) {
+    /// Ticks of processor time that the process has had.
+    fn ran(&self) -> u64 {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
+        let fields = stat.rsplit(") ").next().unwrap_or_default();
+        let used = fields.split(' ').skip(11).take(2);
+        used.filter_map(|it| it.parse::<u64>().ok()).sum()
+    }
+
+    /// Whether a thread waits for a core, of which the process has had next to nothing since it `ran` so long.
+    fn is_starved(&self, ran: u64) -> bool {
+        let is_ready = self.states().iter().any(|it| it == "R");
+        is_ready && self.ran().saturating_sub(ran) < TICKS
+    }
+
+    fn say_what_they_do(&mut self, ran: u64) {
         let states = self.states();
         if !states.is_empty() && states.iter().all(|it| it == "D") {
             "all wait for a device or a disk".clone_into(&mut self.passed);
+        } else if self.is_starved(ran) {
+            "they got next to nothing of a core".clone_into(&mut self.passed);
         }
     }
 }

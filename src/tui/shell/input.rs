@@ -47,6 +47,8 @@ impl InputThread {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let terminal = terminal()?;
+        // At its first look crossterm takes descriptors: with many files open there may be none later.
+        event::poll(Duration::ZERO)?;
         let thread = std::thread::Builder::new()
             .name("input".to_owned())
             .spawn(move || read(&terminal, &inputs, &stopped))?;
@@ -73,7 +75,11 @@ pub(super) fn terminal() -> io::Result<OwnedFd> {
 
 /// Whether that terminal has been hung up.
 pub(super) fn is_gone() -> bool {
-    terminal().is_ok_and(|it| matches!(wait(&it), WaitResult::HangUp)) || terminal().is_err()
+    let is_full = |error: io::Error| error.raw_os_error() == Some(Errno::MFILE.raw_os_error());
+    match terminal() {
+        Ok(it) => matches!(wait(&it), WaitResult::HangUp),
+        Err(error) => !is_full(error),
+    }
 }
 
 fn read(terminal: &OwnedFd, inputs: &Sender<Input>, stop: &AtomicBool) {
@@ -82,6 +88,10 @@ fn read(terminal: &OwnedFd, inputs: &Sender<Input>, stop: &AtomicBool) {
     // Whether nothing came just before.
     let mut is_quiet = false;
     let mut reply = None;
+    // What it found at its first look.
+    if pass_on(inputs, &mut reply).is_none() {
+        return;
+    }
     while !stop.load(Ordering::Relaxed) {
         let came = wait(terminal);
         let was_quiet = std::mem::replace(&mut is_quiet, matches!(came, WaitResult::Nothing));

@@ -136,7 +136,7 @@ impl Order {
             .filter(|&&op| is_looked_at(op));
         let mut issued: Vec<(CallId, OpId)> = all.map(|&op| (ops.call[op as usize], op)).collect();
         issued.sort_unstable();
-        let events = event_waits(scope);
+        let events = scope.program.event_waits.get_or_init(|| event_waits(scope));
         let mut streams: FxHashMap<LaneId, Beside> = FxHashMap::default();
         let mut seen = StackCounts::default();
         let mut behind: Option<(CallId, OpId)> = None;

@@ -297,15 +297,16 @@ fn has_wrapper(scope: &Scope) -> bool {
 
 /// Whether layers of a model are seen: a framework's, or products of matrices, which solvers take in double precision.
 fn has_model(scope: &Scope) -> bool {
-    let is_layer = |name: &str| has_any(name, "gemm nvjet") && !has_any(name, "dgemm zgemm f64");
-    matches!(scope.framework(), Framework::PyTorch | Framework::Jax)
-        || scope.has_name(|it| is_layer(&it.to_ascii_lowercase()))
+    let is_layer = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        has_any(&name, "gemm nvjet") && !has_any(&name, "dgemm zgemm f64")
+    };
+    matches!(scope.framework(), Framework::PyTorch | Framework::Jax) || scope.has_name(is_layer)
 }
 
 /// Whether PyTorch ran neither backward nor an optimizer, nor what gathers sharded weights.
 fn is_inference(scope: &Scope) -> bool {
     #[rustfmt::skip]
-    let trains = ["backward", "Backward", "autograd::", "optimizer", "Optimizer", "FSDP", "FullySharded"];
-    let trains = |name: &str| trains.iter().any(|it| name.contains(it));
+    let trains = |name: &str| has_any(name, "backward Backward autograd:: optimizer Optimizer FSDP FullySharded");
     scope.framework() == Framework::PyTorch && cases::INFERENCE.holds(!scope.has_name(trains))
 }

@@ -206,7 +206,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     let at = gaps_of(scope, f, cold, group);
     let placed = Placed::of(scope, f, &at, (group, time))?;
     let in_waits = || waits_in(scope, f, &at);
-    let waits = (group == Group::Unknown).then(in_waits).flatten();
+    let is_known = group == Group::Unknown && !scope.causes.ends_early();
+    let waits = is_known.then(in_waits).flatten();
     let at: Vec<Occurrence> = at.iter().map(|it| Occurrence::Gap(f.index, it.1)).collect();
     let what = label(scope, f, (group, time));
     let seen = (what == Group::Host.label()).then(|| seen_in(scope, f));
@@ -349,7 +350,10 @@ fn seen_in(scope: &Scope, f: &DeviceFigures) -> (Option<LineShare>, bool) {
 fn waits_in(scope: &Scope, f: &DeviceFigures, at: &[(Ns, Span)]) -> Option<String> {
     let calls = &scope.causes.graph().calls;
     let gaps = Span::merged(at.iter().map(|it| it.1).collect());
-    let waits = (0..calls.len() as CallId).filter(|&it| calls.kind[it as usize].is_wait());
+    let processes = scope.processes(f).into_iter();
+    let threads = processes.flat_map(|it| scope.trace.threads_in(it));
+    let its = threads.flat_map(|(lane, ..)| calls.of_lane(lane)).copied();
+    let waits = its.filter(|&it| calls.kind[it as usize].is_wait());
     let held = |wait: CallId| -> Ns {
         let span = calls.span(wait);
         let from = gaps.partition_point(|it| it.end <= span.start);

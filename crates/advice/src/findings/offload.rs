@@ -5,22 +5,26 @@ use super::{Copied, DeviceFigures, Finding, Occurrence, Rule, Says, Scope};
 use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{bytes, duration, percent};
 use activity::{Copy, Direction, Ns, Span};
-use causes::graph::CallId;
+use causes::graph::{CallId, Engine};
 use causes::{Bound, needs};
+use rustc_hash::FxHashMap;
+use trace::LaneKind;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let rounds = Rounds::of(scope, f);
-    let [back, work, forth] = rounds.times;
-    let all = back + work + forth;
+    // Copies and threads may run at once.
+    let [back, work, forth] = rounds.times.map(|it| it.min(f.span_ns));
+    let all = (back + work + forth).min(f.span_ns);
+    let copied = (back + forth).min(all);
     let is_loop = cases::FEW_WAITS_MIN.is_reached_by(rounds.at.len());
     // Copies that take little are no matter beside what the CPU does.
-    let is_much = cases::LARGE_SHARE.is_reached_by(f.part(back + forth));
+    let is_much = cases::LARGE_SHARE.is_reached_by(f.part(copied));
     if !is_loop || !is_much || !cases::HOST_SHARE.is_reached_by(f.part(all)) {
         return None;
     }
-    let (copies, works) = (percent(f.part(back + forth)), percent(f.part(work)));
+    let (copies, works) = (percent(f.part(copied)), percent(f.part(work)));
     let name = rounds.name.as_deref().unwrap_or("CPU work");
-    let in_chunks = all - back.max(work).max(forth);
+    let in_chunks = (all - back.max(work).max(forth)).max(0);
     // Where a library or the program calls it so, the GPU's memory is most likely too small for it.
     let is_meant = ["offload", "cpu"]
         .iter()
@@ -73,23 +77,28 @@ impl Rounds {
         let calls = &graph.calls;
         let window = scope.window_on(f.index).unwrap_or(f.span);
         let mut rounds = Rounds::default();
-        // Thousands of devices without a copy need not look at all calls each.
         if scope.copies(f).is_empty() {
             return rounds;
         }
+        let needed = scope.program.needed.get_or_init(|| needed(scope));
+        let Some(needed) = needed.get(&f.index) else {
+            return rounds;
+        };
         let copies = Copies::of(scope, f);
         let mut since = Ns::MIN;
-        for call in 0..calls.len() as CallId {
+        for (at, &call) in needed.iter().enumerate() {
             let end = calls.end[call as usize];
-            let is_next = window.contains(end) && end >= since;
-            if !is_next || !needs::is_needed(scope.trace, graph, call) {
+            if !window.contains(end) || end < since {
                 continue;
             }
             let Some((next, works)) = needs::work_behind(graph, call) else {
                 continue;
             };
             let work = Span::new(end, calls.start[next as usize]);
-            let until = copies.next_kernel(work.end);
+            // What is asked for behind the next wait is of the next round.
+            let next_wait = needed.get(at + 1);
+            let next_wait = next_wait.map_or(Ns::MAX, |it| calls.end[*it as usize]);
+            let until = copies.next_kernel(work.end).min(next_wait).max(work.end);
             let (back, came) = copies.sum(Direction::D2H, Span::new(since, end), end);
             let (forth, went) = copies.sum(Direction::H2D, Span::new(work.end, until), Ns::MAX);
             // What goes forth is made of what came back: no batch of input is as large.
@@ -107,6 +116,20 @@ impl Rounds {
     }
 }
 
+/// By device, waits for what was copied back that the CPU works on.
+fn needed(scope: &Scope) -> FxHashMap<usize, Vec<CallId>> {
+    let (trace, graph) = (scope.trace, scope.causes.graph());
+    let mut needed: FxHashMap<usize, Vec<CallId>> = FxHashMap::default();
+    let all = 0..graph.calls.len() as CallId;
+    for call in all.filter(|&call| needs::is_needed(trace, graph, call)) {
+        let (lane, _) = graph.ops.place(graph.calls.waited[call as usize]);
+        if let LaneKind::Stream { device, .. } = trace.lanes()[lane].key().kind {
+            needed.entry(device).or_default().push(call);
+        }
+    }
+    needed
+}
+
 /// The innermost range that most of a stretch lies in: with its middle it covers the first quarter, or the last.
 fn name_of(scope: &Scope, call: CallId, work: Span) -> Option<String> {
     let lane = scope.causes.graph().calls.at(call).0;
@@ -118,9 +141,9 @@ fn name_of(scope: &Scope, call: CallId, work: Span) -> Option<String> {
     names.find(covers).map(|it| cut_middle(it, NAME_MAX))
 }
 
-/// The large copies of a device, and when its kernels were launched.
+/// The large copies of a device by when they were asked for, and when its kernels were launched.
 struct Copies {
-    copies: Vec<(Direction, Ns, Span, u64)>,
+    copies: Vec<(Ns, Direction, Span, u64)>,
     kernels: Vec<Ns>,
 }
 
@@ -131,14 +154,14 @@ impl Copies {
         let is_large = |it: &&Copied| it.2.bytes > Copy::TINY_BYTES;
         let large = scope.copies(f).iter().filter(is_large);
         let copies = large
-            .filter_map(|&(at, span, copy)| Some((copy.direction, issued(at)?, span, copy.bytes)));
-        let calls = &graph.calls;
-        let is_launch = |call: &usize| calls.kind[*call].is_launch();
-        let launches = (0..calls.len()).filter(is_launch);
-        Copies {
-            copies: copies.collect(),
-            kernels: launches.map(|it| calls.start[it]).collect(),
-        }
+            .filter_map(|&(at, span, copy)| Some((issued(at)?, copy.direction, span, copy.bytes)));
+        let ops = graph.ops.of_device(f.index).iter();
+        let kernels = ops.filter(|op| graph.ops.engine[**op as usize] == Engine::Compute);
+        let mut kernels: Vec<Ns> = kernels.map(|&op| graph.issued(op)).collect();
+        kernels.sort_unstable();
+        let mut copies: Vec<_> = copies.collect();
+        copies.sort_by_key(|it| it.0);
+        Copies { copies, kernels }
     }
 
     /// When the next kernel is launched.
@@ -149,8 +172,11 @@ impl Copies {
 
     /// How long copies run that were asked for within a stretch and end by a time, and what they move.
     fn sum(&self, direction: Direction, asked: Span, by: Ns) -> (Ns, u64) {
-        let its = self.copies.iter();
-        let its = its.filter(|it| it.0 == direction && asked.contains(it.1) && it.2.end <= by);
+        let from = self.copies.partition_point(|it| it.0 < asked.start);
+        let its = self.copies[from..]
+            .iter()
+            .take_while(|it| asked.contains(it.0));
+        let its = its.filter(|it| it.1 == direction && it.2.end <= by);
         its.fold((0, 0), |(time, bytes), it| {
             (time + it.2.len(), bytes + it.3)
         })

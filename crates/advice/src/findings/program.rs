@@ -1,5 +1,6 @@
 //! What is known of a program by names and by its own files.
 
+use std::any::TypeId;
 use std::io::Read as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -21,11 +22,25 @@ pub(super) struct Program {
     pub framework: OnceLock<Framework>,
     /// Its calls that lock memory of the host.
     pub pinning: OnceLock<FxHashSet<CallId>>,
+    /// Whether most of its calls for a device's memory take managed memory.
+    pub takes_managed: OnceLock<bool>,
+    /// Its calls that make a stream wait for an event, in order.
+    pub event_waits: OnceLock<Vec<CallId>>,
+    /// By device, waits for what was copied back that the CPU works on.
+    pub needed: OnceLock<FxHashMap<usize, Vec<CallId>>>,
+    /// Whether it has names of some kind, by who asks.
+    names: Mutex<FxHashMap<TypeId, bool>>,
     /// The text of each file that was asked for, by path; `None` of what is not read.
     texts: Mutex<FxHashMap<String, Option<Arc<str>>>>,
 }
 
 impl Program {
+    /// Whether it has names that somebody looks for.
+    pub(super) fn has(&self, asked: TypeId, has: impl FnOnce() -> bool) -> bool {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        *names.entry(asked).or_insert_with(has)
+    }
+
     /// The text of a plain file of some size that is older than what was recorded until then.
     pub(super) fn text(&self, path: &str, until: Ns) -> Option<Arc<str>> {
         let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,6 @@
 //! What rules look at, and how they put down what they find.
 
+use std::any::TypeId;
 use std::cmp::Reverse;
 use std::sync::{Arc, OnceLock};
 
@@ -36,6 +37,20 @@ impl Config {
     }
 }
 
+/// A process's threads that take turns.
+#[derive(Clone, Debug)]
+pub(super) struct Turns {
+    /// What the first of them is called.
+    pub name: String,
+    /// How long any is at its turn, and the part of the time that this is.
+    pub together: Ns,
+    pub part: f64,
+    /// The part of their turns in which they wait.
+    pub waited: f64,
+    /// Where each begins.
+    pub at: Vec<Occurrence>,
+}
+
 /// What a rule looks at.
 #[derive(Clone, Debug)]
 pub struct Scope<'a> {
@@ -58,6 +73,8 @@ pub struct Scope<'a> {
     copies: Arc<[OnceLock<Vec<Copied>>]>,
     /// The launch configurations of its kernels, likewise.
     pub(super) configs: Arc<[OnceLock<Vec<Config>>]>,
+    /// By process, its threads that take turns, likewise.
+    pub(super) turns: Arc<[OnceLock<Option<Turns>>]>,
     /// What its names and files tell, likewise.
     pub(super) program: Arc<Program>,
 }
@@ -80,8 +97,9 @@ impl<'a> Scope<'a> {
             planned: None,
             ranks: None,
             watching: None,
-            copies: none_yet(trace),
-            configs: none_yet(trace),
+            copies: none_yet(trace.devices()),
+            configs: none_yet(trace.devices()),
+            turns: none_yet(trace.processes()),
             program: Arc::default(),
         }
     }
@@ -117,8 +135,9 @@ impl<'a> Scope<'a> {
         Scope {
             window,
             devices,
-            copies: none_yet(self.trace),
-            configs: none_yet(self.trace),
+            copies: none_yet(self.trace.devices()),
+            configs: none_yet(self.trace.devices()),
+            turns: none_yet(self.trace.processes()),
             ..self.clone()
         }
     }
@@ -224,6 +243,12 @@ impl<'a> Scope<'a> {
 
     /// Whether at least half of the calls that take memory of a device take managed memory.
     fn takes_managed(&self) -> bool {
+        (self.program.takes_managed)
+            .get_or_init(|| self.finds_managed())
+            .to_owned()
+    }
+
+    fn finds_managed(&self) -> bool {
         let graph = self.causes.graph();
         let is_one = |it: &usize| graph.calls.kind[*it] == CallKind::Memory;
         let (mut managed, mut others) = (0, 0);
@@ -236,10 +261,13 @@ impl<'a> Scope<'a> {
         managed >= others
     }
 
-    /// Whether anything in the timeline has such a name.
-    pub(super) fn has_name(&self, is_such: impl Fn(&str) -> bool) -> bool {
+    /// Whether anything in the timeline has such a name. It is looked for once, however many devices there are.
+    pub(super) fn has_name<F: Fn(&str) -> bool + 'static>(&self, is_such: F) -> bool {
+        // Its type says what it looks for.
+        const { assert!(size_of::<F>() == 0) };
         let names = self.trace.names();
-        (0..names.len() as u32).any(|id| is_such(names.full(id)))
+        let has = || (0..names.len() as u32).any(|id| is_such(names.full(id)));
+        self.program.has(TypeId::of::<F>(), has)
     }
 
     /// What a finding is made of; its rule puts its name and the cures to it.
@@ -266,8 +294,8 @@ pub(crate) type At = (LaneId, usize);
 /// A copy: where it stands, when it ran.
 pub(super) type Copied = (At, Span, Copy);
 
-fn none_yet<T>(trace: &Trace) -> Arc<[OnceLock<Vec<T>>]> {
-    trace.devices().iter().map(|_| OnceLock::new()).collect()
+fn none_yet<A, T>(of: &[A]) -> Arc<[OnceLock<T>]> {
+    of.iter().map(|_| OnceLock::new()).collect()
 }
 
 /// Places by how long each took.

@@ -4,6 +4,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::program::Framework;
+use super::scope::Turns;
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope};
 use activity::units::{duration, percent, share};
 use activity::{Ns, Span, What};
@@ -21,7 +22,50 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !cases::LAUNCH_IDLE_SHARE.is_reached_by(f.idle_share()) {
         return None;
     }
-    let threads = Launcher::all(scope, f);
+    // Its threads launch onto all devices of a process, which may be many: they are looked at once.
+    let of = |it: usize| {
+        scope.turns[it]
+            .get_or_init(|| of_process(scope, it))
+            .as_ref()
+    };
+    let it = scope.processes(f).into_iter().find_map(of)?;
+    let (lock, advice) = lock(scope, it.waited);
+    let (bound, cure) = match it.waited < HELD {
+        true => (Bound::Launch, ""),
+        false => (Bound::Sync, "releasing the lock"),
+    };
+    let n = it.at.len();
+    let saving = (it.together - it.together / n as Ns).max(f.idle_ns);
+    Some(Finding {
+        title: format!(
+            "{n} threads ({} and others) take turns for {} ({}): {lock} makes them no faster than one",
+            it.name,
+            duration(it.together),
+            percent(it.part),
+        ),
+        advice: advice.to_owned(),
+        says: Some(Says {
+            bound,
+            part: f.part(f.idle_ns),
+            why: format!("{n} threads take turns ({lock})"),
+        }),
+        cure,
+        instead_of: &[Rule::LaunchBound, Rule::SyncInLoop],
+        ..scope.found(f.span_ns, saving, &it.at)
+    })
+}
+
+fn of_process(scope: &Scope, process: usize) -> Option<Turns> {
+    let keys = scope.trace.streams_in(process).map(|it| it.1.key().kind);
+    let device = |kind| match kind {
+        LaneKind::Stream { device, .. } => Some(device),
+        _ => None,
+    };
+    let its: FxHashSet<usize> = keys.filter_map(device).collect();
+    let work = scope.devices.iter().filter(|f| its.contains(&f.index));
+    let work = work.map(|f| f.span).reduce(Span::hull);
+    let window = scope.window_of(process).or(work)?;
+    let threads = Launcher::all(scope, process, window);
     if threads.len() < 2 {
         return None;
     }
@@ -29,42 +73,17 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let sum: Ns = turns().map(Span::len).sum();
     let together = Span::union_len(turns().collect());
     let waited = share(threads.iter().map(|it| it.waited).sum(), sum);
-    let window = scope.window_on(f.index).unwrap_or(f.span);
+    let part = share(together, window.len());
     // One at a time, and nearly always one; or of all that launch at the same time one runs.
     let is_one = !cases::LAUNCH_BESIDE.is_reached_by(share(sum, together));
-    let is_gil = waited < HELD && runs_alone(scope, window, &threads);
-    let is_always = cases::LAUNCHING_SHARE.is_reached_by(share(together, window.len()));
-    if !is_always || !is_one && !is_gil {
-        return None;
-    }
-    let (lock, advice) = lock(scope, waited);
-    let n = threads.len();
-    let saving = (together - together / n as Ns).max(f.idle_ns);
-    let at: Vec<_> = threads.iter().map(|it| it.first).collect();
-    Some(Finding {
-        title: format!(
-            "{n} threads ({} and others) take turns for {} ({}): {lock} makes them no faster than one",
-            threads[0].name,
-            duration(together),
-            percent(share(together, window.len())),
-        ),
-        advice: advice.to_owned(),
-        says: Some(Says {
-            bound: if waited < HELD {
-                Bound::Launch
-            } else {
-                Bound::Sync
-            },
-            part: f.part(f.idle_ns),
-            why: format!("{n} threads take turns ({lock})"),
-        }),
-        cure: if waited < HELD {
-            ""
-        } else {
-            "releasing the lock"
-        },
-        instead_of: &[Rule::LaunchBound, Rule::SyncInLoop],
-        ..scope.found(f.span_ns, saving, &at)
+    let is_gil = || waited < HELD && runs_alone(scope, process, window, &threads);
+    let is_always = cases::LAUNCHING_SHARE.is_reached_by(part);
+    (is_always && (is_one || is_gil())).then(|| Turns {
+        name: threads[0].name.clone(),
+        together,
+        part,
+        waited,
+        at: threads.iter().map(|it| it.first).collect(),
     })
 }
 
@@ -91,7 +110,7 @@ fn lock(scope: &Scope, waited: f64) -> (&'static str, &'static str) {
 /// A thread that launches onto streams that no other one uses.
 struct Launcher {
     name: String,
-    place: (usize, u32),
+    thread: u32,
     /// From a launch to the end of the wait for it, or to the last launch before a pause.
     turns: Vec<Span>,
     /// How long the waits in them take.
@@ -102,27 +121,18 @@ struct Launcher {
 }
 
 impl Launcher {
-    /// Those of a device, where they do the same onto streams of their own: else they hand over to each other.
-    fn all(scope: &Scope, f: &DeviceFigures) -> Vec<Launcher> {
-        let graph = scope.causes.graph();
-        let window = scope.window_on(f.index).unwrap_or(f.span);
-        let mut by_thread: FxHashMap<u32, Vec<CallId>> = FxHashMap::default();
-        for call in 0..graph.calls.len() {
-            if window.contains(graph.calls.start[call]) {
-                let its = by_thread.entry(graph.calls.lane[call]).or_default();
-                its.push(call as CallId);
-            }
-        }
-        if by_thread.len() < 2 {
-            return Vec::new();
-        }
-        let threads = by_thread.into_iter();
-        let threads = threads.filter_map(|(lane, calls)| Self::of(scope, lane as LaneId, &calls));
+    /// Those of a process, where they do the same onto streams of their own: else they hand over to each other.
+    fn all(scope: &Scope, process: usize, window: Span) -> Vec<Launcher> {
+        let lanes = scope.trace.threads_in(process);
+        let threads = lanes.filter_map(|(lane, _, thread)| {
+            let name = || describe::thread(scope.trace, process, thread);
+            Self::of(scope, (lane, thread), window, name)
+        });
         let mut threads: Vec<Launcher> = threads.filter(|it| !it.streams.is_empty()).collect();
         threads.sort_by(|a, b| a.name.cmp(&b.name));
-        let shares = |it: &Launcher, other: &Launcher| !other.streams.is_disjoint(&it.streams);
-        let count = |it: &Launcher| threads.iter().filter(|other| shares(it, other)).count();
-        let is_shared = threads.iter().any(|it| count(it) > 1);
+        let mut met = FxHashSet::default();
+        let mut streams = threads.iter().flat_map(|it| &it.streams);
+        let is_shared = !streams.all(|it| met.insert(*it));
         let is_alike = |it: &Launcher| {
             let both = it.kernels.intersection(&threads[0].kernels).count();
             2 * both > it.kernels.len().max(threads[0].kernels.len())
@@ -134,16 +144,19 @@ impl Launcher {
         }
     }
 
-    fn of(scope: &Scope, lane: LaneId, calls: &[CallId]) -> Option<Launcher> {
-        let graph = scope.causes.graph();
-        let (trace, key) = (scope.trace, scope.trace.lanes()[lane].key());
-        let LaneKind::Thread { thread } = key.kind else {
-            return None;
-        };
+    fn of(
+        scope: &Scope,
+        (lane, thread): (LaneId, u32),
+        window: Span,
+        name: impl Fn() -> String,
+    ) -> Option<Launcher> {
+        let (trace, graph) = (scope.trace, scope.causes.graph());
+        let is_here = |call: &CallId| window.contains(graph.calls.start[*call as usize]);
+        let calls = graph.calls.of_lane(lane).iter().copied().filter(is_here);
         let mut kernels = FxHashSet::default();
         let mut streams: FxHashMap<LaneId, usize> = FxHashMap::default();
         let mut its: Vec<(Span, bool)> = Vec::new();
-        for &call in calls {
+        for call in calls.clone() {
             let kind = graph.calls.kind[call as usize];
             let is_launch = kind.is_launch();
             // A wait without a launch before it is none of a turn.
@@ -164,8 +177,8 @@ impl Launcher {
         }
         let turns = its.chunk_by(|a, b| !a.1 && b.0.start - a.0.end < PAUSE);
         Some(Launcher {
-            name: describe::thread(trace, key.process, thread),
-            place: (key.process, thread),
+            name: name(),
+            thread,
             waited: waits.map(|it| it.0.len()).sum(),
             turns: turns.map(|it| it[0].0.hull(it[it.len() - 1].0)).collect(),
             kernels,
@@ -175,17 +188,17 @@ impl Launcher {
                 .filter(|it| 10 * it.1 > its.len())
                 .map(|it| it.0)
                 .collect(),
-            first: Occurrence::Row(graph.calls.at(calls[0])),
+            first: Occurrence::Row(graph.calls.at(calls.clone().next()?)),
         })
     }
 }
 
 /// Whether samples saw several threads in Python at the same time, of which few ran. Where nothing is in their way, all do.
-fn runs_alone(scope: &Scope, window: Span, threads: &[Launcher]) -> bool {
+fn runs_alone(scope: &Scope, process: usize, window: Span, threads: &[Launcher]) -> bool {
     let mut looks: FxHashMap<Ns, (u64, u64)> = FxHashMap::default();
-    for &(process, thread) in threads.iter().map(|it| &it.place) {
-        let sampled = &scope.trace.processes()[process].sampled;
-        for sample in sampled.within(thread, window) {
+    let sampled = &scope.trace.processes()[process].sampled;
+    for it in threads {
+        for sample in sampled.within(it.thread, window) {
             let look = looks.entry(sample.time).or_default();
             *look = (look.0 + 1, look.1 + u64::from(sample.is_running));
         }

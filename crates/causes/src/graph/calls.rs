@@ -36,17 +36,6 @@ pub enum CallKind {
     Other,
 }
 
-/// Words of calls that take or give back memory.
-const MEMORY: [&str; 7] = [
-    "Malloc",
-    "Free",
-    "MemAlloc",
-    "HostAlloc",
-    "HostRegister",
-    "HostUnregister",
-    "MemPool",
-];
-
 impl CallKind {
     /// By the function's name: CUDA's runtime or driver, or HIP's.
     pub fn of(name: &str) -> CallKind {
@@ -54,31 +43,31 @@ impl CallKind {
             .iter()
             .find_map(|prefix| name.strip_prefix(prefix))
             .unwrap_or(name);
-        let has = |parts: &[&str]| parts.iter().any(|part| bare.contains(part));
-        if has(&["Synchronize"]) {
-            return match (has(&["Stream"]), has(&["Event"])) {
+        let has = |words: &str| words.split(' ').any(|word| bare.contains(word));
+        if has("Synchronize") {
+            return match (has("Stream"), has("Event")) {
                 (true, _) => CallKind::WaitStream,
                 (_, true) => CallKind::WaitEvent,
                 _ => CallKind::WaitDevice,
             };
         }
         // In this order: some words are parts of others' names.
-        let kinds: [(&[&str], CallKind); 9] = [
-            (&["BeginCapture"], CallKind::CaptureBegin),
-            (&["EndCapture"], CallKind::CaptureEnd),
-            (&["GraphLaunch"], CallKind::GraphLaunch),
+        let kinds = [
+            ("BeginCapture", CallKind::CaptureBegin),
+            ("EndCapture", CallKind::CaptureEnd),
+            ("GraphLaunch", CallKind::GraphLaunch),
             (
-                &["GraphInstantiate", "GraphUpload", "GraphExecUpdate"],
+                "GraphInstantiate GraphUpload GraphExecUpdate",
                 CallKind::GraphSetup,
             ),
-            (&["Launch"], CallKind::Launch),
-            (&["GetLoadingMode", "Unload"], CallKind::Other),
+            ("Launch", CallKind::Launch),
+            ("GetLoadingMode Unload", CallKind::Other),
+            ("Module Library Link FuncLoad nvrtc", CallKind::Load),
+            ("Memcpy Memset Prefetch", CallKind::Copy),
             (
-                &["Module", "Library", "Link", "FuncLoad", "nvrtc"],
-                CallKind::Load,
+                "Malloc Free MemAlloc HostAlloc HostRegister HostUnregister MemPool",
+                CallKind::Memory,
             ),
-            (&["Memcpy", "Memset", "Prefetch"], CallKind::Copy),
-            (&MEMORY, CallKind::Memory),
         ];
         let kind = kinds.into_iter().find(|(words, _)| has(words));
         kind.map_or(CallKind::Other, |(_, kind)| kind)
@@ -209,9 +198,14 @@ impl Calls {
         &list[..list.partition_point(|&c| self.end[c as usize] <= time)]
     }
 
+    /// The calls of a thread, by its lane.
+    pub fn of_lane(&self, lane: LaneId) -> &[CallId] {
+        self.by_lane.get(lane).map_or(&[], Vec::as_slice)
+    }
+
     /// The first call of this thread after `call`.
     pub fn next(&self, call: CallId) -> Option<CallId> {
-        let list = self.by_lane.get(self.lane[call as usize] as usize)?;
+        let list = self.of_lane(self.at(call).0);
         list.get(list.partition_point(|&c| c <= call)).copied()
     }
 

@@ -98,6 +98,13 @@ impl Ready {
     }
 }
 
+impl Causes<'_> {
+    /// Whether a process has so many devices that no gap is explained to its end.
+    pub fn ends_early(&self) -> bool {
+        self.ready.steps < usize::MAX
+    }
+}
+
 /// No process has more devices. In each one's gaps it launches to all the others: there are as many steps as launches times devices.
 const DEVICES: usize = 16;
 const STEPS: usize = 32;
