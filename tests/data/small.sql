@@ -51,3 +51,7 @@ CREATE TABLE OSRT_API (start INTEGER, end INTEGER, globalTid INTEGER, nameId INT
 INSERT INTO StringIds VALUES (6, 'getc');
 INSERT INTO OSRT_API VALUES (2000, 1002000, (100 << 24) + 101, 6), (2000, 900000, (100 << 24) + 101, 6),
   (2000, 9002000, (100 << 24) + 109, 6);
+-- So are calls of MPI that exchange data, which are shorter.
+CREATE TABLE MPI_OTHER_EVENTS (start INTEGER, end INTEGER, globalTid INTEGER, textId INTEGER);
+INSERT INTO StringIds VALUES (7, 'MPI_Allreduce');
+INSERT INTO MPI_OTHER_EVENTS VALUES (1100000, 1150000, (100 << 24) + 101, 7), (1200000, 1210000, (100 << 24) + 101, 7);

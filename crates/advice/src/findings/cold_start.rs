@@ -124,7 +124,8 @@ fn find_pinning(scope: &Scope) -> FxHashSet<CallId> {
     (0..launched).filter(pins).chain(later).collect()
 }
 
-/// No context takes as long.
+/// No context takes less, and none as long.
+const CONTEXT_MIN: Ns = 50_000_000;
 const CONTEXT_MAX: Ns = 1_000_000_000;
 
 /// What a program does but once, on the clock of all processes.
@@ -230,11 +231,20 @@ impl Cold<'_, '_> {
 
     /// Whether a call makes the context, whatever it is. PyTorch's profiler begins later.
     fn opens(&self, span: Span, place: (LaneId, usize)) -> bool {
+        let name = trace_name(self.scope, place).unwrap_or_default();
+        // A stream of another GPU takes so long for its context; a pool of memory takes less.
+        let is_one = match (name.contains("StreamCreate"), name.contains("MallocAsync")) {
+            (true, _) => true,
+            (_, is_pool) => {
+                self.scope.causes.first_use().opening.contains(&place)
+                    // A call by that name made it already.
+                    && self.has.sum_of(Work::Context) < span.len()
+                    && !(is_pool && span.len() < CONTEXT_MIN)
+            }
+        };
         cases::FEW_MIN.is_reached_by(span.len())
-            && self.scope.causes.first_use().opening.contains(&place)
             && self.scope.trace.source.kind != SourceKind::Kineto
-            // A call by that name made it already.
-            && self.has.sum_of(Work::Context) < span.len()
+            && is_one
     }
 
     fn add_first_operators(&mut self) {

@@ -9,7 +9,7 @@ use activity::units::{duration, percent, share};
 use activity::{Frame, NameId, Ns};
 use causes::graph::OpId;
 use causes::stacks::{LineShare, StackCounts};
-use causes::{Bound, Group, Piece, first_use, needs};
+use causes::{Bound, Group, Piece, first_use, is_mpi, needs};
 use figures::lines;
 use trace::describe::host_name;
 use trace::samples::short_file;
@@ -70,6 +70,11 @@ const LOADERS: Cure = (
     MORE_WORKERS,
     "workers",
 );
+const MPI: Cure = (
+    "Processes exchange data through memory of the host, and the GPU waits for it. Hand device memory to a CUDA-aware MPI, and exchange the border while the GPU works on the inner part (MPI_Isend).",
+    "overlapping communication",
+    "",
+);
 const OTHER: Cure = (
     "Look at what the CPU does there: do less of it, do it earlier, or in another thread.",
     "cutting CPU work",
@@ -128,6 +133,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let told = match (is_traced, most) {
         (true, _) => TRACED,
         (_, Some(it)) if is_worker(scope, it) => WORKERS,
+        (_, Some(it)) if is_mpi(scope.trace.names().full(it)) => MPI,
         (_, Some(it)) if is_most && is_random(scope, it) => RANDOM,
         (_, Some(it)) if is_most && first_use::is_system_wait(scope.trace.names().full(it)) => {
             others(scope)

@@ -1,11 +1,52 @@
-//! A GPU that the program uses elsewhere and leaves idle while another computes.
+//! A GPU that the program leaves idle while another works.
 
 use super::{Finding, Occurrence, Scope};
 use crate::thresholds;
-use activity::units::percent;
+use activity::units::{self, duration, percent, share};
+use activity::{Copy, Direction, Ns, Span};
 use trace::Trace;
 
 pub(super) fn check(scope: &Scope) -> Option<Finding> {
+    elsewhere(scope).or_else(|| one_after_another(scope))
+}
+
+/// GPUs of one process that begin when the one before has ended, and bring nothing back that the next one could need.
+fn one_after_another(scope: &Scope) -> Option<Finding> {
+    let mut all: Vec<_> = scope.devices.iter().collect();
+    all.sort_by_key(|f| f.span.start);
+    let (first, last) = (*all.first()?, *all.last()?);
+    let process = scope.processes(first);
+    let is_after = all.windows(2).all(|it| it[0].span.end <= it[1].span.start);
+    let is_one = process.len() == 1 && all.iter().all(|f| scope.processes(f) == process);
+    let hands_on = all[..all.len() - 1].iter().any(|f| {
+        let hands = |it: &Copy| match it.direction {
+            Direction::D2H => it.bytes > Copy::TINY_BYTES,
+            way => way != Direction::H2D && way != Direction::D2D,
+        };
+        scope.copies(f).iter().any(|it| hands(&it.2))
+    });
+    let times: Vec<Ns> = all.iter().map(|f| f.span_ns).collect();
+    let (least, most) = (*times.iter().min()?, *times.iter().max()?);
+    let whole = Span::new(first.span.start, last.span.end).len();
+    let is_worth = cases::LARGE_SHARE.is_reached_by(share(least, whole));
+    (all.len() > 1 && is_after && is_one && !hands_on && is_worth).then(|| Finding {
+        title: format!(
+            "{} GPUs work one after another: each for {} of {}",
+            all.len(),
+            match [least, most].map(duration) {
+                [a, b] if a == b => a,
+                _ => units::range((least, most)),
+            },
+            duration(whole)
+        ),
+        advice: "Where they need nothing of each other, start them together, from a thread for each GPU.".to_owned(),
+        cure: "starting the GPUs together",
+        ..scope.found(whole, whole - most, &all.iter().map(|f| Occurrence::Gap(f.index, f.span)).collect::<Vec<_>>())
+    })
+}
+
+/// One that a pass of a scenario has no work for.
+fn elsewhere(scope: &Scope) -> Option<Finding> {
     // Only a pass is known to be all of its program: a rank's timeline may well leave GPUs to other ranks.
     scope.planned?;
     let f = scope.devices.iter().max_by_key(|f| f.compute_ns)?;

@@ -179,8 +179,8 @@ fn uploading(scope: &Scope, f: &DeviceFigures) -> StackCounts {
 /// So many calls back the call of the copy before is looked for, and so many on a wait.
 const BACK: usize = 16;
 
-/// What a thread does from one copy's call to the next one's return, without work of its own between calls. Where it hands other work to
-/// a GPU meanwhile the call alone is the copy's.
+/// What a thread does from one copy's call to the next one's return, without work of its own between calls. Where it does something
+/// else for the GPU meanwhile the call alone is the copy's.
 fn around(calls: &Calls, call: CallId, before: CallId) -> Ns {
     let (mut at, mut time) = (call, 0);
     for _ in 0..BACK {
@@ -188,13 +188,14 @@ fn around(calls: &Calls, call: CallId, before: CallId) -> Ns {
             break;
         }
         let kind = calls.kind[at as usize];
-        if at != call && (kind.is_launch() || kind == CallKind::Copy) {
+        // Nor do memory that is taken or pinned, and code that is loaded, go with copies.
+        if at != call && !kind.is_wait() && kind != CallKind::Other {
             return calls.span(call).len();
         }
         // What a sync waits for besides is no matter of copies.
-        time += match kind.is_wait() {
-            true => calls.span(at).len().min(AROUND_MAX),
-            false => calls.span(at).len(),
+        time += match at == call {
+            true => calls.span(at).len(),
+            false => calls.span(at).len().min(AROUND_MAX),
         };
         let previous = calls.previous[at as usize];
         if previous != NONE {

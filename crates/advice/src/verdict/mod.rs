@@ -461,10 +461,7 @@ fn judge(
         bound_by: bound,
         share: part,
         ideal_ns: split.ideal,
-        span_ns: match step {
-            Some(_) => split.sum / devices as Ns,
-            None => split.span.len(),
-        },
+        span_ns: split.sum / devices as Ns,
         steps: step.map(|it| it.steps),
         scope: AnswerScope {
             of: step.map_or(of, |_| Answered::Steps),
@@ -523,11 +520,14 @@ fn bound(split: &Split) -> Bound {
     // A GPU that computes for most of the time and is kept waiting for the rest is kept waiting. One that copies or
     // sets memory all the while is not.
     let is_other = of(most(&others[..3])).max(split.memsets().unwrap_or(0)) > stall;
-    // Idle time that nothing explains may be any of it.
+    // Idle time that nothing explains may be any of it. What has a cure is told before next to as much that has none.
     let unknown = of(Bound::Unknown);
     let is_idle = is_stalled || unknown + stall > of(Bound::Compute);
     if is_idle && unknown > stall && share(unknown, whole) >= BOUND_MIN {
-        return Bound::Unknown;
+        return match unknown - unknown / 10 > stall {
+            true => Bound::Unknown,
+            false => most(&stalls),
+        };
     }
     if is_stalled && !is_other {
         return most(&stalls);

@@ -34,17 +34,21 @@ pub(super) fn around(of: (&Trace, &Causes<'_>), steps: &Steps, verdict: &mut Ver
 
 /// A start-up, or what computes before the steps for most of it.
 fn begun((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> String {
-    // Steps that warm up are no work of its own, but a first one that holds more.
-    let part = match steps.steady.start {
-        0 | 1 => steps.start_up,
-        _ => Span::new(steps.start_up.start, steps.spans[0].start),
+    let computing = |part| {
+        let device = steps::main_device(trace, steps.process);
+        device.map_or(0, |it| Breakdown::of_device(trace, it, part).compute)
     };
-    let computing = |device| Breakdown::of_device(trace, device, part).compute;
-    let computing = steps::main_device(trace, steps.process).map_or(0, computing);
-    let is_own = 2 * part.len() > steps.start_up.len() && 2 * computing > part.len();
+    // Steps that warm up are no work of its own, but a first one that holds more. Nor are many that keep the GPU busy a start-up.
+    let start_up = steps.start_up;
+    let part = match steps.steady.start {
+        0 | 1 => start_up,
+        START_UP_TOLD.. if 10 * computing(start_up) > 9 * start_up.len() => start_up,
+        _ => Span::new(start_up.start, steps.spans[0].start),
+    };
+    let is_own = 2 * part.len() > start_up.len() && 2 * computing(part) > part.len();
     let worked = || worked((trace, causes), steps, (part, "before"));
     let told = is_own.then(worked).flatten();
-    told.unwrap_or_else(|| start_up((trace, causes), steps))
+    told.unwrap_or_else(|| begins((trace, causes), steps))
 }
 
 /// What a program does before or behind its steps, where that is work of its own: it may have steps, too.
@@ -69,7 +73,7 @@ fn worked(
 const START_UP_TOLD: usize = 10;
 
 /// "start-up 8.54 s, most of it building kernels": what takes most of it, busy or idle.
-fn start_up((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> String {
+fn begins((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> String {
     let (start, mut by) = (steps.start_up, BTreeMap::<String, Ns>::new());
     if let Some(device) = steps::main_device(trace, steps.process) {
         let busy = Breakdown::of_device(trace, device, start);

@@ -129,6 +129,9 @@ impl Split {
         for (gap, pieces) in causes.gaps_over(f.index, window, f.span) {
             split.gap((trace, causes), &mut waits, (gap, &pieces));
         }
+        if let Some(others) = causes.turns(f.index).filter(|_| split.turns > 0) {
+            split.turns += others.in_kernels(f.span).sum::<Ns>();
+        }
         split.syncs = waits.len() as u64;
         let graph = causes.graph();
         let ops = graph.ops.of_device(f.index);
@@ -246,9 +249,11 @@ impl Split {
         of(CpuWork::Load) + of(CpuWork::Build)
     }
 
-    /// Whether that is most of the idle time.
+    /// Whether that is most of the idle time that another process does not take. It is told before next to as much that nothing
+    /// explains.
     pub(super) fn is_cold(&self) -> bool {
-        2 * self.cold() >= self.idle().max(1)
+        let [others, unknown] = [Group::Process, Group::Unknown].map(|it| self.groups[it as usize]);
+        2 * self.cold() + unknown / 10 >= (self.idle() - others).max(1)
     }
 
     /// The time without the profiler's own and what left no record: what decides what bounds it.
@@ -272,9 +277,9 @@ impl Split {
         self.graphs > 0 && self.graphs >= self.kernels.values().sum()
     }
 
-    /// Whether most of what computing takes is waiting for another process to leave the GPU.
+    /// Whether much of what computing takes is waiting for another process to leave the GPU.
     pub(super) fn is_shared(&self) -> bool {
-        self.turns > 0 && 2 * self.turns >= self.time_of(Bound::Compute)
+        self.turns > 0 && 5 * self.turns >= 2 * self.time_of(Bound::Compute)
     }
 
     /// What belongs to copying in which no copy ran: staging, and gaps before copies.

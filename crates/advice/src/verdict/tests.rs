@@ -613,22 +613,59 @@ fn who_waits_for_a_batch_waits_for_the_loader_and_not_for_its_queue() {
 
 #[test]
 fn idle_time_that_nothing_explains_outweighs_less_that_the_host_explains() {
-    // Of a millisecond 450 us are busy, 230 the host's before a launch, 320 nobody's: those kernels have no call.
-    let mut scene = Scene::new();
-    for i in 0..20 {
-        let at = i * 1_000_000;
-        scene.call("cuLaunchKernel", at - 6_000, at - 4_000);
-        scene.kernel("k", 1, at, at + 200_000);
-        scene.without_call();
-        scene.kernel("k", 1, at + 520_000, at + 770_000);
-    }
-    let v = verdict(&mut scene);
+    // Of so many us 450 are busy, 230 the host's before a launch, the others nobody's: those kernels have no call.
+    let of = |whole: Ns| {
+        let mut scene = Scene::new();
+        for at in (0..20).map(|i| i * whole) {
+            scene.call("cuLaunchKernel", at - 6_000, at - 4_000);
+            scene.kernel("k", 1, at, at + 200_000);
+            scene.without_call();
+            scene.kernel("k", 1, at + whole - 480_000, at + whole - 230_000);
+        }
+        verdict(&mut scene)
+    };
+    // What has a cure goes before next to as much that has none.
+    assert_eq!(of(920_000).bound_by, Bound::Launch);
+    let v = of(1_000_000);
     assert_eq!(v.bound_by, Bound::Unknown, "{v:?}");
     // Kernels run 8.98 of 19.77 ms.
     assert_eq!(
         v.text,
         "unknown: GPU idle 54 % of 19.8 ms, 59 % of it for no recorded reason"
     );
+}
+
+#[test]
+fn what_processes_exchange_behind_a_wait_is_no_matter_of_the_wait() {
+    // Rounds of a kernel of 400 us, a wait for it, and 600 us in a range.
+    let of = |range: &str| {
+        let mut scene = Scene::new();
+        for at in (0..20).map(|i| i * 1_000_000) {
+            scene.call("cudaLaunchKernel", at - 8_000, at - 4_000);
+            scene.kernel("jacobi", 1, at, at + 400_000);
+            scene.call("cudaStreamSynchronize", at, at + 405_000);
+            scene.range(RangeKind::Nvtx, range, 0, at + 406_000, at + 990_000);
+        }
+        verdict(&mut scene)
+    };
+    let exchanges = of("MPI_Sendrecv");
+    assert_eq!(exchanges.bound_by, Bound::Host, "{exchanges:?}");
+    exchanges.text.must_end("waiting for MPI_Sendrecv");
+    assert_eq!(of("pack").bound_by, Bound::Sync);
+}
+
+#[test]
+fn work_that_goes_on_at_another_rate_is_no_start_up() {
+    // Kernels in a row: so many of 11 ms, and then 200 of 9.
+    let mut scene = Scene::new();
+    let mut at = 0;
+    for takes in [11_000_000; 150].into_iter().chain([9_000_000; 200]) {
+        scene.kernel("mine", 1, at, at + takes);
+        at += takes + 10_000;
+    }
+    let verdict = by_steps(&mut scene).remove(0);
+    let beside = verdict.beside.join(" · ");
+    assert!(!beside.contains("start-up"), "{beside}");
 }
 
 #[test]

@@ -149,7 +149,13 @@ impl Told<'_> {
                 let each = self.split.whole() / self.devices.max(1) as Ns;
                 format!("the {} recorded", duration(each))
             }
-            None => duration(self.split.span.len()),
+            // Each has a time of its own, where one works after another.
+            None => match self.split.sum / self.devices.max(1) as Ns {
+                each if 10 * each < 9 * self.split.span.len() => {
+                    format!("{} a GPU", duration(each))
+                }
+                _ => duration(self.split.span.len()),
+            },
         };
         let profilers = self.split.groups[Group::Profiler as usize];
         let profilers = share(profilers, self.split.whole());

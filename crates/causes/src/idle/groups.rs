@@ -8,6 +8,11 @@ use activity::Ns;
 /// In the launch-bound trace of an A100, 2,419 of 2,446 gaps over 10 us are shorter than this.
 pub const LAUNCH_GAP_MAX: Ns = 1_000_000;
 
+/// Whether a range is a call of MPI.
+pub fn is_mpi(name: &str) -> bool {
+    name == "MPI" || name.starts_with("MPI_")
+}
+
 impl Piece {
     /// Whether it is work of the CPU in a gap that is too long to be a matter of launching. Then it is CPU work, whatever wait
     /// came before it.
@@ -31,9 +36,16 @@ impl Causes<'_> {
     /// What a piece of this gap is added up under.
     pub fn group(&self, gap: Gap, piece: &Piece) -> Group {
         match self.wait_of(piece) {
-            Some(_) if !piece.is_long_work(&gap) => Group::Sync,
+            Some(_) if !piece.is_long_work(&gap) && !self.communicates(piece) => Group::Sync,
             _ => self.group_of_cause(gap, piece),
         }
+    }
+
+    /// Whether the CPU is in a call of MPI: it exchanges data with other processes, whatever it had waited for.
+    fn communicates(&self, piece: &Piece) -> bool {
+        let names = self.trace.names();
+        let of = (piece.cause == Cause::Host).then(|| self.host_name(piece.culprit));
+        (of.flatten()).is_some_and(|name| is_mpi(names.full(name)))
     }
 
     fn group_of_cause(&self, gap: Gap, piece: &Piece) -> Group {
@@ -43,6 +55,7 @@ impl Causes<'_> {
         let is_short = self.is_launched(gap) && gap.span.len() <= LAUNCH_GAP_MAX;
         match cause {
             // What takes so long is no part of a dense sequence of launches.
+            Cause::Host if self.communicates(piece) => Group::Host,
             Cause::Host if is_short && cases::SPARSE_WORK.holds(is_sparse) => Group::Host,
             Cause::Host | Cause::Call | Cause::Lock if is_short => Group::Launch,
             // One launch that takes so long is no matter of launching often.

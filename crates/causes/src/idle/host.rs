@@ -30,6 +30,9 @@ pub(super) fn taker(name: &str) -> Option<Taker> {
         Some(Taker::Queue)
     } else if has(&["dlopen(libcupti"]) {
         Some(Taker::Profiler)
+    } else if has(&["dlopen(libcuda.so"]) {
+        // The driver itself, before any call of CUDA.
+        None
     } else if has(&["load", "compil", "jit", "dlopen(libcu", "dlopen(libnv"]) {
         Some(Taker::Load)
     } else {

@@ -7,7 +7,7 @@
 //!
 //! `kinds` is the table of causes, and `groups` says what each is added up under. `gaps` finds them, and `explain` asks
 //! for one. `locks` finds calls that waited for another's. `walk` walks, `sum` adds up. `limits` has what the timeline's own launches and queues take, and `host` what a thread did between
-//! calls. `missing` finds operations that ran without leaving a record. `seen` has the source lines that samples saw
+//! calls. `missing` finds operations that ran without leaving a record, and `slices` turns of another process. `seen` has the source lines that samples saw
 //! meanwhile, and `words` says them.
 
 mod explain;
@@ -19,6 +19,7 @@ mod limits;
 mod locks;
 mod missing;
 mod seen;
+mod slices;
 mod sum;
 #[cfg(test)]
 mod tests;
@@ -28,9 +29,10 @@ mod words;
 pub use explain::explain;
 use gaps::One;
 pub use gaps::Pieces;
-pub use groups::LAUNCH_GAP_MAX;
+pub use groups::{LAUNCH_GAP_MAX, is_mpi};
 pub use kinds::{Bound, Cause, Certainty, Culprit, Gap, Group, Piece, Shares};
 pub use missing::launched;
+pub use slices::Turns;
 pub use sum::{IdleCause, sum_by};
 pub use words::Explanation;
 
@@ -39,8 +41,7 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::first_use::{self, FirstUse};
-use crate::graph::{CallId, Engine, Graph, NONE, OpId};
-use activity::stats::lower_median;
+use crate::graph::{CallId, Engine, Graph, OpId};
 use activity::units::share;
 use activity::{Metric, Ns, Span};
 use trace::{LaneId, LaneKey, LaneKind, Measure, Trace, made};
@@ -72,8 +73,8 @@ pub struct Ready {
     is_sampled: bool,
     /// Calls and operations that a walk goes back through.
     steps: usize,
-    /// By device: whether another program, which leaves no record, keeps it busy, and how long it has it then.
-    shared: Vec<Option<OnceLock<Option<Ns>>>>,
+    /// By device: another process, which leaves no record, has it by turns.
+    turns: Vec<OnceLock<Option<Turns>>>,
 }
 
 impl Ready {
@@ -91,9 +92,7 @@ impl Ready {
                 true => STEPS,
                 false => usize::MAX,
             },
-            shared: (0..trace.devices().len())
-                .map(|it| is_shared(trace, it).then(OnceLock::new))
-                .collect(),
+            turns: vec![OnceLock::new(); trace.devices().len()],
         }
     }
 }
@@ -121,13 +120,6 @@ fn uses_many_devices(trace: &Trace) -> bool {
 
 /// The multiprocessors are busy for so much more of the time than anything recorded ran that others had them.
 const OTHERS_SHARE: f64 = 0.1;
-
-/// So many turns of another program tell how long they last. They are the first ones, so that a cause does not change with
-/// what comes after it.
-const TURNS: usize = 16;
-
-/// A gap that differs from a turn by no more than this part of it is as long.
-const AS_LONG: f64 = 0.1;
 
 /// Whether NVML names another program on a device, and its multiprocessors are busier than all that was recorded can make them.
 fn is_shared(trace: &Trace, device: usize) -> bool {
@@ -170,13 +162,18 @@ impl<'a> Causes<'a> {
 
     /// Whether a piece of the gap before an operation is what only the first of its name takes.
     pub fn is_first(&self, next: OpId, piece: &Piece) -> bool {
-        let calls = &self.graph.calls;
         match piece.culprit {
             _ if piece.cause == Cause::Load || self.makes(next, piece) => true,
             _ if self.first_use().has_operator(piece.span) => true,
-            Culprit::Call(call) => self.first_use().has_call(calls.span(call), calls.at(call)),
+            Culprit::Call(call) => self.is_slow_first(call),
             _ => false,
         }
+    }
+
+    /// Whether a call was slow because it did something for the first time.
+    fn is_slow_first(&self, call: CallId) -> bool {
+        let calls = &self.graph.calls;
+        self.first_use().has_call(calls.span(call), calls.at(call))
     }
 
     /// Whether a piece before an operation is work of the CPU that made its kernel ready.
@@ -283,38 +280,15 @@ impl<'a> Causes<'a> {
 
     /// The gap's pieces in order of time. They sum to it.
     pub fn pieces(&self, gap: Gap) -> Vec<Piece> {
-        let mut pieces = Vec::new();
-        self.walk(gap, &mut pieces);
+        let mut pieces = self.walked(gap);
+        self.put_turns(gap, &mut pieces);
         pieces
     }
 
-    /// Whether a gap is as long as the turns of another program that has the device by turns. Where no launch was recorded
-    /// nothing else says what the operation waited for.
-    fn is_turn(&self, gap: Gap) -> bool {
-        let device = self.device(gap.next).filter(|_| !self.is_launched(gap));
-        let turn = device.and_then(|device| {
-            let known = self.ready.shared[device].as_ref()?;
-            *known.get_or_init(|| self.turn(device))
-        });
-        turn.is_some_and(|turn| (gap.span.len() - turn).abs() as f64 <= AS_LONG * turn as f64)
-    }
-
-    /// How long a gap is as a rule in which a launched operation waits for its turn.
-    fn turn(&self, device: usize) -> Option<Ns> {
-        let is_turn = |gap: &Gap| {
-            let mut pieces = self.pieces(*gap).into_iter();
-            pieces.any(|it| it.cause == Cause::Process)
-        };
-        let gaps = gaps::between(self.graph, self.graph.ops.of_device(device));
-        let gaps = gaps.map(|it| it.gap(self.graph));
-        let turns = gaps.filter(|it| self.is_launched(*it)).take(STRETCH);
-        let turns = turns.filter(is_turn).map(|it| it.span.len()).take(TURNS);
-        let mut turns: Vec<Ns> = turns.collect();
-        lower_median(&mut turns).filter(|_| turns.len() == TURNS)
-    }
-
-    fn is_launched(&self, gap: Gap) -> bool {
-        self.graph.ops.call[gap.next as usize] != NONE
+    fn walked(&self, gap: Gap) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        self.walk(gap, &mut pieces);
+        pieces
     }
 
     /// The idle time of a device by cause, culprit and root, most time first. Sums to the idle time of the
@@ -355,6 +329,7 @@ impl<'a> Causes<'a> {
                     pieces.clear();
                     if self.is_recorded(device, gap) {
                         self.walk(gap, &mut pieces);
+                        self.put_turns(gap, &mut pieces);
                     }
                     for piece in &pieces {
                         walked.sums.add(self, gap, piece);

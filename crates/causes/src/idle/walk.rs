@@ -5,7 +5,7 @@ mod calls;
 use super::limits::{changes_engine, stages_first};
 use super::{Cause, Causes, Certainty, Culprit, Gap, Piece};
 use crate::graph::{CallId, CallKind, EdgeKind, Engine, LATENCY_MAX, NONE, OpId};
-use activity::{Ns, Span, What};
+use activity::{Copy, MemoryKind, Ns, Span, What};
 use trace::{LaneKind, Measure};
 
 /// Where the walk stands: at the start of an operation or of a call.
@@ -47,13 +47,6 @@ impl Causes<'_> {
             walk.go(gap.next);
         }
         pieces[first..].reverse();
-        if let [piece] = &mut pieces[first..]
-            && piece.cause == Cause::Unknown
-            && self.is_turn(gap)
-        {
-            (piece.cause, piece.culprit) = (Cause::Process, Culprit::Nobody);
-            piece.certainty = Certainty::Likely;
-        }
     }
 
     /// The device that an operation ran on.
@@ -72,6 +65,12 @@ impl Causes<'_> {
     /// Whether an operation copies pageable memory, and more than goes with the command.
     pub fn is_staged(&self, op: OpId) -> bool {
         matches!(self.graph.what(self.trace, op), What::Copy(it) if it.is_staged())
+    }
+
+    /// Whether an operation copies pinned memory, which nothing stages.
+    fn is_pinned(&self, op: OpId) -> bool {
+        let kinds = |it: Copy| [it.from, it.to].contains(&MemoryKind::Pinned);
+        matches!(self.graph.what(self.trace, op), What::Copy(it) if kinds(it))
     }
 
     /// Whether an operation is a page of managed memory that the CPU touched, so that it came back.

@@ -19,6 +19,7 @@ const ASKED_FOR: i64 = 1;
 
 /// Calls of the operating system that take less say little, and are many.
 const OS_CALL_MIN: i64 = 1_000_000;
+const MPI_CALL_MIN: i64 = 20_000;
 
 /// Types of NVTX events that are ranges (push/pop and start/end, of both kinds of NVTX), and marks.
 const NVTX_RANGES: [i64; 4] = [59, 60, 70, 71];
@@ -298,6 +299,15 @@ impl<'a> RowReader<'a> {
 
     /// Long calls of the operating system name what a thread that calls CUDA was at; a poll every 100 ms is no step.
     pub(super) fn os_call(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
+        self.waiting(row, OS_CALL_MIN)
+    }
+
+    /// So do calls of MPI, which exchange data with other processes.
+    pub(super) fn mpi_call(&mut self, row: &Row<'_>) -> rusqlite::Result<()> {
+        self.waiting(row, MPI_CALL_MIN)
+    }
+
+    fn waiting(&mut self, row: &Row<'_>, least: i64) -> rusqlite::Result<()> {
         let length = int(row, 1)
             .unwrap_or(0)
             .saturating_sub(int(row, 0).unwrap_or(0));
@@ -305,7 +315,7 @@ impl<'a> RowReader<'a> {
         let process = self.processes.get(&(global >> 24)).copied();
         let is_ours = |process: &u32| self.threads.contains(&(*process, global));
         if let Some(process) = process.filter(is_ours)
-            && length >= OS_CALL_MIN
+            && length >= least
         {
             let what = What::Range(Range {
                 kind: RangeKind::CpuOp,

@@ -30,6 +30,14 @@ tables! {
         start end globalTid correlationId nameId returnValue;
     OSRT_API os_call:
         start end globalTid nameId;
+    MPI_OTHER_EVENTS mpi_call:
+        start end globalTid textId;
+    MPI_P2P_EVENTS mpi_call:
+        start end globalTid textId;
+    MPI_COLLECTIVES_EVENTS mpi_call:
+        start end globalTid textId;
+    MPI_START_WAIT_EVENTS mpi_call:
+        start end globalTid textId;
     CUPTI_ACTIVITY_KIND_KERNEL operation kernel:
         start end globalPid correlationId deviceId contextId streamId demangledName shortName gridX gridY gridZ
         blockX blockY blockZ registersPerThread staticSharedMemory dynamicSharedMemory localMemoryPerThread clusterX

@@ -153,6 +153,15 @@ fn tiny_copies_and_the_waits_between_them() {
     }
     let found = sick("tiny-copies", &mut apart);
     assert_eq!(found.bound_ns, 99 * 3_000 + 1_500);
+    // Nor is memory that is pinned for each.
+    let mut pins = Scene::new();
+    for at in (0..100).map(|it| it * 20_000) {
+        pins.call("cudaHostAlloc", at, at + 11_000);
+        pins.call("cudaMemcpyAsync", at + 11_500, at + 14_500);
+        pins.copy(Direction::D2H, 1, 4, at + 15_000, at + 16_500);
+    }
+    let found = sick("tiny-copies", &mut pins);
+    assert_eq!(found.bound_ns, 99 * 3_000 + 1_500);
     let mut cure = Scene::new();
     cure.call("cudaMemcpyAsync", 0, 3_000)
         .copy(Direction::D2H, 1, 400, 4_000, 6_000);
@@ -703,4 +712,39 @@ fn gradients_that_go_back_to_the_cpu_are_not_pinned() {
         sick(silent, &mut scene("aten::to"));
     }
     cured("round-trips", &mut scene("aten::to"));
+}
+
+#[test]
+fn gpus_that_work_one_after_another_could_work_together() {
+    // Each gets 100 MB in 10 ms and computes for 10; the next one begins so long after that. What one brings back the next may need.
+    let scene = |next: Ns, brings: bool| {
+        let mut scene = Scene::new();
+        for device in 0..3 {
+            let at = Ns::from(device) * next;
+            let of = |copy: Copy| Copy {
+                place: activity::Place {
+                    device,
+                    ..copy.place
+                },
+                peer: device,
+                ..copy
+            };
+            let up = of(pinned(Direction::H2D, 1, 100_000_000));
+            scene.copy_of(up, at, at + 10_000_000);
+            let way = if brings {
+                Direction::D2H
+            } else {
+                Direction::H2D
+            };
+            let last = of(pinned(way, 1, 1_000_000));
+            scene.copy_of(last, at + 10_000_000, at + 20_000_000);
+        }
+        scene
+    };
+    let found = sick("idle-gpu", &mut scene(21_000_000, false));
+    assert_eq!(found.bound_ns, 42_000_000);
+    let told = "3 GPUs work one after another: each for 20.0 ms of 62.0 ms";
+    assert_eq!(found.title, told);
+    cured("idle-gpu", &mut scene(21_000_000, true));
+    cured("idle-gpu", &mut scene(1_000_000, false));
 }

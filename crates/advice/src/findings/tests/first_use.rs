@@ -671,6 +671,7 @@ fn libraries_of_cuda_that_open_are_loading_and_the_profilers_are_not() {
     for (library, is_loading) in [
         ("dlopen(libcublasLt.so.12)", true),
         ("dlopen(libcupti.so.12)", false),
+        ("dlopen(libcuda.so.1)", false),
         ("dlopen(_sqlite3.so)", false),
         ("Unrecognized", false),
     ] {
@@ -794,4 +795,25 @@ fn so_many_arrays_that_are_brought_one_by_one_need_one_allocation() {
     let found = sick("alloc-in-loop", &mut scene(1_001));
     assert_eq!((found.count, found.bound_ns), (1_000, 100_000_000));
     cured("alloc-in-loop", &mut scene(900));
+}
+
+#[test]
+fn a_context_is_made_for_each_gpu_and_a_pool_of_memory_is_none() {
+    // A call of so long before kernels of 10 ms.
+    let told = |name: &str, took: Ns| {
+        let mut scene = Scene::new();
+        scene.call("cudaFree", -400_000_000, -300_000_000);
+        scene.call(name, -took, 0);
+        for at in 0..4 {
+            scene.call(name, 20_000 + at * 1_000, 20_500 + at * 1_000);
+        }
+        for at in (0..10).map(|i| i * 10_010_000) {
+            scene.call("cudaLaunchKernel", at, at + 5_000);
+            scene.kernel("k", 1, at + 6_000, at + 10_006_000);
+        }
+        sick("cold-start", &mut scene).title
+    };
+    told("cudaStreamCreate", 150_000_000)
+        .must_begin("cold start: 250 ms spent on making the context;");
+    told("cudaMallocAsync", 12_000_000).must_have("first allocations and frees (12.0 ms)");
 }

@@ -343,3 +343,91 @@ fn on_more_devices_than_a_process_has_a_walk_comes_to_an_end() {
     assert_eq!(some[0].0, Cause::Unknown);
     assert!(some[1..].iter().all(|it| it.0 != Cause::Unknown));
 }
+
+const MS: Ns = 1_000_000;
+
+/// Rounds of 4 ms: a launch, a kernel of 25 us that begins so `late`, and a wait that begins so soon. Behind them kernels of such
+/// lengths are `queued`.
+fn late_by(late: impl Fn(Ns) -> Ns, queued: &[Ns], waits: impl Fn(Ns) -> Ns) -> Scene {
+    let mut scene = begun();
+    for round in 1..=20 {
+        let (at, late) = (round * 4 * MS, late(round));
+        scene.call("cudaLaunchKernel", at, at + 5_000);
+        scene.kernel("k", 1, at + late, at + late + 25_000);
+        scene.call(
+            "cudaStreamSynchronize",
+            at + waits(late),
+            at + late + 30_000,
+        );
+    }
+    let mut begun = 89 * MS + 10_000;
+    for (at, &takes) in (0..).zip(queued) {
+        let call = 89 * MS + at * 10_000;
+        scene.call("cudaLaunchKernel", call, call + 5_000);
+        scene.kernel("long", 1, begun, begun + takes);
+        begun += takes + 1_000;
+    }
+    scene
+}
+
+/// How many gaps are another process's turns, how long it has one, and how often one lies in a kernel.
+fn turns(scene: &mut Scene) -> (usize, Option<Ns>, usize) {
+    let trace = scene.trace();
+    let graph = Graph::new(&trace);
+    let causes = Causes::new(&trace, &graph);
+    let all = causes.gaps_with_pieces(0, None);
+    let is_one = |it: &Piece| it.cause == Cause::Process && it.certainty == Likely;
+    let gaps = all.filter(|(_, pieces)| pieces.iter().any(is_one)).count();
+    let turns = causes.turns(0);
+    let cut = turns.map_or(0, |it| it.in_kernels(Span::new(0, Ns::MAX)).count());
+    (gaps, turns.and_then(|it| it.turn), cut)
+}
+
+#[test]
+fn what_is_late_by_one_and_the_same_time_waits_for_another_process() {
+    let (soon, turn) = (|_: Ns| 6_000, |round: Ns| 2_300_000 + round % 5 * 10_000);
+    assert_eq!(
+        turns(&mut late_by(turn, &[], soon)),
+        (20, Some(2_320_000), 0)
+    );
+    // Four times are enough where a kernel took as much longer than the others of its shape.
+    let few = |round: Ns| if round % 5 == 0 { 2_300_000 } else { 10_000 };
+    let cut = [25_000, 25_000, 2_400_000, 26_000];
+    assert_eq!(
+        turns(&mut late_by(few, &cut, soon)),
+        (4, Some(2_300_000), 1)
+    );
+    let none = (0, None, 0);
+    assert_eq!(turns(&mut late_by(few, &[25_000; 4], soon)), none);
+    // Kernels of two sizes tell nothing by themselves, nor does a CPU that thinks as long before each launch.
+    assert_eq!(turns(&mut late_by(|_| 10_000, &cut, soon)), none);
+    // What is late by any time has another reason; so has what begins once the CPU waits.
+    assert_eq!(
+        turns(&mut late_by(|round| round * 150_000, &[], soon)),
+        none
+    );
+    assert_eq!(turns(&mut late_by(turn, &[], |late| late - 10_000)), none);
+    // No turn is known to last so long.
+    assert_eq!(
+        turns(&mut late_by(|round| turn(round) + MS, &[], soon)),
+        none
+    );
+}
+
+#[test]
+fn a_pinned_copy_that_the_cpu_waits_for_is_not_staged() {
+    let of = |from| {
+        let mut scene = begun();
+        let copy = Copy {
+            from,
+            is_async: false,
+            ..pinned(Direction::H2D, 1, 1 << 20)
+        };
+        scene.call("cudaMemcpy", 20_000, 190_000);
+        scene.copy_of(copy, 100_000, 180_000);
+        let (found, _) = pieces(&mut scene, 1, 50_000);
+        found.last().expect("a piece").0
+    };
+    assert_eq!(of(MemoryKind::Pageable), Cause::Staging);
+    assert_eq!(of(MemoryKind::Pinned), Cause::Unknown);
+}

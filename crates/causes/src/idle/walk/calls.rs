@@ -37,6 +37,13 @@ impl Walk<'_, '_> {
             _ if graph.calls.waited[call as usize] != NONE && !graph.ops.is_staged(op) => {
                 (Cause::QueueFull, Certainty::Fact)
             }
+            // Nothing is staged of pinned memory: what a copy of it waits for no record says, but of a first one.
+            _ if stages_first(graph, op)
+                && self.of.is_pinned(op)
+                && !self.of.is_slow_first(call) =>
+            {
+                (Cause::Unknown, Certainty::Unknown)
+            }
             _ if stages_first(graph, op) => (Cause::Staging, Certainty::Fact),
             CallKind::Memory => (Cause::Memory, Certainty::Fact),
             _ => (Cause::SlowLaunch, Certainty::Fact),
@@ -144,11 +151,8 @@ impl Walk<'_, '_> {
             Some((_, _, certainty)) => certainty,
             None => Certainty::Likely,
         };
-        let device = self.of.device(self.gap.next);
-        let is_shared = device.is_some_and(|it| self.of.ready.shared[it].is_some());
         let unknown = || match self.process_before() {
             Some(op) => (Cause::Process, Culprit::Op(op), Certainty::Likely),
-            None if is_shared => (Cause::Process, Culprit::Nobody, Certainty::Likely),
             None => (Cause::Unknown, Culprit::Call(call), Certainty::Unknown),
         };
         let (cause, culprit, certainty) = what.unwrap_or_else(unknown);

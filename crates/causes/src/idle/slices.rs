@@ -1,0 +1,189 @@
+//! Turns that another process has of a device. It leaves no record, and yet its turns show.
+//!
+//! A GPU that several processes use works for one at a time, without MPS for 2 ms and more. What was launched meanwhile starts as
+//! late, and a kernel that runs when a turn begins takes as much longer. Both are equally long, whatever is launched.
+
+use rustc_hash::FxHashMap;
+
+use super::{Cause, Causes, Certainty, Culprit, Gap, Piece, gaps, is_shared};
+use crate::graph::{CallId, NONE};
+use activity::stats::lower_median;
+use activity::{Ns, ShapeId, Span, What};
+
+/// So many turns tell how long they last. They are the first ones, so that a cause does not change with what comes after it.
+const TURNS: usize = 16;
+
+/// Where kernels took as much longer, so many are enough.
+const TURNS_MIN: usize = 3;
+
+/// So many late starts are looked at.
+const LOOKED_AT: usize = 64;
+
+/// What differs from a turn by no more than this part of it is as long.
+const AS_LONG: f64 = 0.15;
+
+/// A turn lasts so long. Measured: 2.26 to 2.6 ms on V100s and A100s, and twice that.
+const LENGTHS: Span = Span {
+    start: 1_000_000,
+    end: 8_000_000,
+};
+
+/// The driver's own length of a turn, with switching to it and back.
+const USUAL: Span = Span {
+    start: 2_000_000,
+    end: 3_000_000,
+};
+
+/// A launch that comes within a turn waits for the rest of it, if no less than this part.
+const REST: Ns = 8;
+
+/// Calls after which a stream may wait for what no record shows: a function on the CPU, a value in memory.
+const WAITING: [&str; 4] = [
+    "LaunchHostFunc",
+    "StreamAddCallback",
+    "StreamWaitValue",
+    "StreamBatchMemOp",
+];
+
+/// How another process has a device.
+#[derive(Clone, Debug, Default)]
+pub struct Turns {
+    /// How long it has it as a rule, where that shows.
+    pub turn: Option<Ns>,
+    /// Whether NVML names it.
+    pub(super) is_named: bool,
+    /// Kernels that a turn lies within: their start, and how long it is.
+    cut: Vec<(Ns, Ns)>,
+}
+
+impl Turns {
+    /// The turns that lie in kernels which start within a span.
+    pub fn in_kernels(&self, span: Span) -> impl Iterator<Item = Ns> {
+        let cut = self.cut.iter().filter(move |it| span.contains(it.0));
+        cut.map(|it| it.1)
+    }
+
+    /// Whether something is as long as a turn.
+    pub(super) fn is_one(&self, time: Ns) -> bool {
+        self.turn.is_some_and(|turn| is_as_long(time, turn))
+    }
+
+    /// Whether an unexplained wait is of a turn, or of the rest of one.
+    pub(super) fn holds(&self, time: Ns) -> bool {
+        (self.turn).is_some_and(|turn| time < turn && REST * time >= turn) || self.is_one(time)
+    }
+
+    /// Of a device, if another process has it by turns.
+    pub(super) fn of(causes: &Causes<'_>, device: usize) -> Option<Turns> {
+        let graph = causes.graph;
+        let all = gaps::between(graph, graph.ops.of_device(device));
+        let all = all.map(|it| it.gap(graph));
+        let all = all.filter(|it| it.span.len() >= LENGTHS.start && causes.is_launched(*it));
+        let late = all.filter_map(|it| Some([late(causes, it)?, it.span.len()]));
+        let late: Vec<[Ns; 2]> = late.take(LOOKED_AT).collect();
+        let is_named = is_shared(causes.trace, device);
+        let turn = lower_median(&mut late.iter().map(|it| it[0]).collect::<Vec<_>>());
+        let turn = turn.filter(|it| LENGTHS.contains(*it));
+        let is_alike =
+            |of: &&[Ns; 2]| turn.is_some_and(|it| of.iter().any(|of| is_as_long(*of, it)));
+        let alike = late.iter().filter(is_alike).count();
+        let turn = turn.filter(|_| alike >= TURNS_MIN && 4 * alike >= 3 * late.len());
+        let cut = turn.map_or_else(Vec::new, |it| cut(causes, device, it));
+        let is_usual = |it: &Ns| USUAL.contains(*it) && !waits_for_cpu(causes);
+        let turn =
+            turn.filter(|it| !cut.is_empty() || alike >= TURNS && (is_named || is_usual(it)));
+        (is_named || turn.is_some()).then_some(Turns {
+            turn,
+            is_named,
+            cut,
+        })
+    }
+}
+
+fn is_as_long(time: Ns, turn: Ns) -> bool {
+    (time - turn).abs() as f64 <= AS_LONG * turn as f64
+}
+
+/// How late an operation starts for no recorded reason. One that starts as the CPU begins to wait was held back until then, as WSL does.
+fn late(causes: &Causes<'_>, gap: Gap) -> Option<Ns> {
+    let calls = &causes.graph.calls;
+    let piece = causes
+        .walked(gap)
+        .into_iter()
+        .find(|it| causes.may_be_turn(it))?;
+    let call = causes.graph.ops.call[gap.next as usize];
+    let length = piece.span.len();
+    let next = std::iter::successors(calls.next(call), |&it| calls.next(it));
+    let mut next = next.take_while(|&it| calls.start[it as usize] < gap.span.end);
+    let is_asked = |it: CallId| gap.span.end - calls.start[it as usize] < length / 4;
+    let is_late = length >= LENGTHS.start / 2;
+    (is_late && !next.any(|it| calls.kind[it as usize].is_wait() && is_asked(it))).then_some(length)
+}
+
+/// Whether the program makes such calls.
+fn waits_for_cpu(causes: &Causes<'_>) -> bool {
+    let names = causes.trace.names();
+    let is_one = |name: &str| WAITING.iter().any(|it| name.contains(it));
+    (0..names.len() as u32).any(|id| is_one(names.full(id)))
+}
+
+/// Kernels that take a turn longer than others of their shape do, which are most.
+fn cut(causes: &Causes<'_>, device: usize, turn: Ns) -> Vec<(Ns, Ns)> {
+    let graph = causes.graph;
+    let mut by: FxHashMap<ShapeId, Vec<Span>> = FxHashMap::default();
+    for &op in graph.ops.of_device(device) {
+        if let What::Kernel(it) = graph.what(causes.trace, op) {
+            by.entry(it.shape).or_default().push(graph.ops.span(op));
+        }
+    }
+    let mut all = Vec::new();
+    for spans in by.into_values() {
+        let mut times: Vec<Ns> = spans.iter().map(|it| it.len()).collect();
+        let usual = lower_median(&mut times).unwrap_or(0);
+        let longer = spans.iter().map(|it| (it.start, it.len() - usual));
+        let cut: Vec<(Ns, Ns)> = longer.filter(|it| is_as_long(it.1, turn)).collect();
+        if 2 * usual < turn && 2 * cut.len() < spans.len() {
+            all.extend(cut);
+        }
+    }
+    all.sort_unstable();
+    all
+}
+
+impl Causes<'_> {
+    /// How another process has a device, where that is known or shows.
+    pub fn turns(&self, device: usize) -> Option<&Turns> {
+        let known = self.ready.turns.get(device)?;
+        known.get_or_init(|| Turns::of(self, device)).as_ref()
+    }
+
+    /// Whether nothing is known of why an operation starts late.
+    fn may_be_turn(&self, piece: &Piece) -> bool {
+        piece.cause == Cause::Unknown && matches!(piece.culprit, Culprit::Call(_))
+    }
+
+    pub(super) fn is_launched(&self, gap: Gap) -> bool {
+        self.graph.ops.call[gap.next as usize] != NONE
+    }
+
+    /// Puts what shows to be a turn of another process in the place of what nobody knows. Without its call nothing but its length tells
+    /// of what an operation waited for.
+    pub(super) fn put_turns(&self, gap: Gap, pieces: &mut [Piece]) {
+        let is_alone = pieces.len() == 1;
+        let turns = || self.device(gap.next).and_then(|it| self.turns(it));
+        for piece in pieces.iter_mut().filter(|it| it.cause == Cause::Unknown) {
+            let time = piece.span.len();
+            let is_turn = match self.may_be_turn(piece) {
+                true => turns().is_some_and(|it| it.is_named || it.holds(time)),
+                false if is_alone && !self.is_launched(gap) => {
+                    turns().is_some_and(|it| it.is_named && it.is_one(time))
+                }
+                false => false,
+            };
+            if is_turn {
+                (piece.cause, piece.culprit) = (Cause::Process, Culprit::Nobody);
+                piece.certainty = Certainty::Likely;
+            }
+        }
+    }
+}
