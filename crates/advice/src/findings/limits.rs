@@ -373,7 +373,10 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
                 "Where it is precise enough, use {precision}: tensor cores multiply several times as fast."
             ),
         },
-        estimated: known.map(|it| saved(scope, &of, it.1)),
+        // Of what runs beside other kernels or copies nobody knows what it saves.
+        estimated: known
+            .map(|it| saved(scope, &of, it.1))
+            .filter(|it| !part.is_beside() && it[1] <= f.compute_ns - f.overlap_ns),
         says: (!is_half).then(|| Says::of_kernels(f, why)),
         change: match capability.0 {
             // Its words are those of TF32.

@@ -398,6 +398,43 @@ fn some_cards_of_turing_have_no_tensor_cores() {
     }
 }
 
+/// Ten products of 1 ms on a card that multiplies eight times as fast in fp16: alone, beside copies, and two at a time.
+#[test]
+fn what_runs_beside_others_has_no_estimated_saving() {
+    let estimated = |streams: u32, copies: bool| {
+        let mut scene = Scene::new();
+        scene.device(DeviceInfo {
+            capability: (7, 0),
+            ..h200()
+        });
+        let shape = LaunchShape {
+            grid: [2_904, 1, 1],
+            block: [256, 1, 1],
+            ..LaunchShape::default()
+        };
+        for (i, stream) in (0..10).flat_map(|i| (0..streams).map(move |it| (i, it))) {
+            scene.shaped(
+                shape,
+                "volta_sgemm_128x64_nn",
+                7 + stream,
+                i * MS,
+                (i + 1) * MS,
+            );
+        }
+        if copies {
+            scene.copy(Direction::H2D, 1, 1 << 28, 0, 9 * MS);
+        }
+        let all = all_of(&mut scene);
+        let mut of = all
+            .iter()
+            .filter(|it| it.rule.name() == "idle-tensor-cores");
+        of.next().expect("found").estimated
+    };
+    let alone = estimated(1, false).expect("a range");
+    assert!(alone[1] < 10 * MS, "{alone:?}");
+    assert_eq!([estimated(1, true), estimated(2, false)], [None, None]);
+}
+
 /// Ten products of 1 ms in fp32, and ten kernels of attention of 0.2 ms: these use tensor cores in their own way.
 #[test]
 fn attention_in_fp32_is_no_product_without_tensor_cores() {
