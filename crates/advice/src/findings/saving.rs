@@ -81,7 +81,11 @@ pub(crate) fn predict(findings: &mut Vec<Finding>, whatif: Result<&WhatIf<'_>, &
             None => rest.push(finding),
             Some(Err(reason)) => {
                 finding.refused = Some(reason);
-                let at_most = finding.at_most.as_ref().zip(whatif.ok());
+                // What a replay does not give back as it was it holds no bound to either.
+                let whatif = whatif
+                    .ok()
+                    .filter(|it| it.replay_error() <= thresholds::SAVING_SHARE);
+                let at_most = finding.at_most.as_ref().zip(whatif);
                 if let Some(Ok(most)) = at_most.map(|(edit, whatif)| whatif.likely(edit)) {
                     finding.bound_ns = finding.bound_ns.min(most.whole_saving.max(0));
                     let part = share(finding.bound_ns, at_most.map_or(0, |it| it.1.whole()));
