@@ -15,9 +15,7 @@ pub struct Collectives {
     pub took: Ns,
     /// Time in which one ran, and nothing else of the device did.
     pub alone: Ns,
-    /// The sum of their durations.
-    pub sum: Ns,
-    /// The one that took most of that, and how much.
+    /// The one that took most time, and how much.
     pub most: Option<(NameId, Ns)>,
 }
 
@@ -57,7 +55,6 @@ impl Collectives {
             found.alone = (f.busy_ns - others).max(0);
         }
         found.took = Span::union_len(mine);
-        found.sum = by.values().sum();
         found.most = by.into_iter().max_by_key(|&(name, time)| (time, name));
         found
     }

@@ -97,7 +97,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let (most, time) = collectives.most?;
-    let mostly = mostly(time, collectives.sum);
+    let mostly = mostly(time, collectives.took);
     let most = scope.trace.names().short(most);
     let length = |&(lane, row): &(usize, usize)| scope.trace.lanes()[lane].span(row).len();
     let mut rows = collectives.rows;
@@ -144,10 +144,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 }
 
 fn likely_waited(long: usize, waited: Ns) -> String {
-    match (long, duration(waited)) {
-        (0, _) => String::new(),
-        (_, time) => format!("; {long} most likely waited for another rank ({time})"),
-    }
+    let time = duration(waited);
+    let words = || format!("; {long} most likely waited for another rank ({time})");
+    (long > 0).then(words).unwrap_or_default()
 }
 
 /// How many of the longest take ten times as long as others of their kernel and size, and how long. Each ends when the last rank has

@@ -24,11 +24,11 @@ fn sampled<'s>(scope: &'s Scope, f: &DeviceFigures) -> Option<Vec<&'s Config>> {
     configs::is_sampled(scope, f).then(|| configs::of_device(scope, f).iter().collect())
 }
 
-fn time(of: &[&Config]) -> Ns {
+pub(super) fn time(of: &[&Config]) -> Ns {
     of.iter().map(|it| it.row.total_ns).sum()
 }
 
-fn full<'a>(scope: &'a Scope, it: &Config) -> &'a str {
+pub(super) fn full<'a>(scope: &'a Scope, it: &Config) -> &'a str {
     scope.trace.names().full(it.shape.name)
 }
 

@@ -1,9 +1,9 @@
 //! Products of a matrix and a single vector, as one token at a time of a language model needs: each reads all weights once.
 
+use super::limits::{full, time};
 use super::scope::Config;
 use super::{DeviceFigures, Finding, Says, Scope, Severity, configs};
 use crate::thresholds;
-use activity::Ns;
 use activity::text::counted;
 use activity::units::duration;
 
@@ -12,9 +12,8 @@ const NAME: &str = "gemv";
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
-    let full = |it: &Config| scope.trace.names().full(it.shape.name);
-    all.retain(|it| full(it).to_ascii_lowercase().contains(NAME));
-    let time: Ns = all.iter().map(|it| it.row.total_ns).sum();
+    all.retain(|it| full(scope, it).to_ascii_lowercase().contains(NAME));
+    let time = time(&all);
     if f.part(time) < thresholds::COMPUTE_SHARE {
         return None;
     }

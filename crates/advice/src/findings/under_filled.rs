@@ -51,13 +51,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         true => (0, ", while pages of managed memory come"),
         false => ((kernels.empty as Ns).min(f.compute_ns) + between, ""),
     };
-    let with = match most_saved > kernels.time {
-        true => format!(
-            ", {} with what lies between",
-            duration(kernels.time + between)
-        ),
-        false => String::new(),
-    };
+    let both = duration(kernels.time + between);
+    let with = (most_saved > kernels.time).then(|| format!(", {both} with what lies between"));
+    let with = with.unwrap_or_default();
     let found = scope.found(f.span_ns, most_saved, &longest_first(kernels.at.clone()));
     let number = kernels.at.len();
     let mean = kernels.time / number as Ns;

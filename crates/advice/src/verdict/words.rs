@@ -303,10 +303,8 @@ impl Told<'_> {
         let all = KernelTime::new(all, split.computing);
         let of_kernel = all.of_it(time);
         let computing = percent(computing);
-        if let Some(words) = busy::words(self.trace, Some(split.span), all) {
-            return format!("GPU-bound{several}: kernels run {computing} of {of}, {words}");
-        }
-        if let Some(words) = self.optimizer(all) {
+        let words = busy::words(self.trace, Some(split.span), all);
+        if let Some(words) = words.or_else(|| self.optimizer(all)) {
             return format!("GPU-bound{several}: kernels run {computing} of {of}, {words}");
         }
         // What exchanges data takes few SMs on purpose.
@@ -334,13 +332,13 @@ impl Told<'_> {
 
     /// What PyTorch's optimizers take that update several parameters with one kernel, where it is most: they have many kinds of it.
     fn optimizer(&self, all: KernelTime) -> Option<String> {
-        let is_its =
-            |it: &(&NameId, &Ns)| (self.trace.names().full(*it.0)).contains("multi_tensor_apply");
-        let own = self.split.kernels.iter().filter(is_its);
+        let full = |name: NameId| self.trace.names().full(name);
+        let own = self.split.kernels.iter();
+        let own = own.filter(|it| full(*it.0).contains("multi_tensor_apply"));
         let time: Ns = own.map(|it| it.1).sum();
-        let of_it = || all.of_it(time);
-        let words = || format!("{} in multi_tensor_apply, as an optimizer's step", of_it());
-        (all.share(time) > 0.5).then(words)
+        let of_it = all.of_it(time);
+        (all.share(time) > 0.5)
+            .then(|| format!("{of_it} in multi_tensor_apply, as an optimizer's step"))
     }
 
     /// " on 1 of 108 SMs", where no launch of a kernel has blocks for half of them; " on 1 thread", where it has no more.
