@@ -1,6 +1,7 @@
 //! What streams and engines waited for.
 
 use super::*;
+use activity::{DeviceInfo, Hardware, Occupant, Owner, Reading};
 use trace::testing::Sentence;
 
 /// Stream 1 waits for what stream 2 does until then, for which an event is recorded, or its record is missing.
@@ -412,6 +413,53 @@ fn what_is_late_by_one_and_the_same_time_waits_for_another_process() {
         turns(&mut late_by(|round| turn(round) + MS, &[], soon)),
         none
     );
+}
+
+/// Of 80 kernels half have no launch that was recorded. Each begins 0.7 ms late, which is no length of a turn but for a process that
+/// NVML names, with the multiprocessors at nine tenths.
+#[test]
+fn a_named_process_may_have_shorter_turns() {
+    let of = |owner: Owner| {
+        let mut scene = late_by(|_| 700_000, &[], |_| 6_000);
+        for at in 0..40 {
+            let begin = 90 * MS + at * 720_000;
+            scene.without_call().kernel("k", 1, begin, begin + 20_000);
+        }
+        let uuid = [9; 16];
+        scene.device(DeviceInfo {
+            uuid: Some(uuid),
+            ..DeviceInfo::default()
+        });
+        let occupant = Occupant {
+            pid: 4711,
+            name: "python".to_owned(),
+            memory: None,
+            owner,
+        };
+        let reading = Reading {
+            uuid,
+            span: Span::new(0, 120 * MS),
+            values: vec![(Metric::Sm, 0.9)],
+            reasons: 0,
+        };
+        let batch = scene.take();
+        scene.put(Batch {
+            hardware: vec![
+                Hardware::Occupants {
+                    uuid,
+                    time: 0,
+                    all: vec![occupant],
+                },
+                Hardware::Reading(reading),
+            ],
+            ..batch
+        });
+        turns(&mut scene)
+    };
+    assert_eq!(of(Owner::Program), (0, None, 0));
+    let (gaps, turn, _) = of(Owner::Other);
+    assert_eq!(turn, Some(700_000));
+    assert!(gaps >= 59, "{gaps}");
 }
 
 #[test]
