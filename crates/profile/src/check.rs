@@ -8,19 +8,9 @@ use super::Profile;
 const MAX_NS: i64 = 60_000_000_000;
 
 /// Numbers that the model divides by, beside rates.
-const COUNTS: [&str; 11] = [
-    "device.multiprocessors",
-    "device.threads_per_sm",
-    "device.blocks_per_sm",
-    "device.shared_per_sm",
-    "device.registers_per_sm",
-    "copy.stage_bytes",
-    "kernel.threads_for_compute",
-    "kernel.threads_for_memory",
-    "kernel.concurrent",
-    "api.graph_portion",
-    "api.queue_depth",
-];
+const COUNTS: &str = "device.multiprocessors device.threads_per_sm device.blocks_per_sm device.shared_per_sm \
+    device.registers_per_sm copy.stage_bytes kernel.threads_for_compute kernel.threads_for_memory \
+    kernel.concurrent api.graph_portion api.queue_depth";
 
 impl Profile {
     /// The first number that would make the model divide by zero or run backwards. What is no whole number is a rate
@@ -36,7 +26,9 @@ impl Profile {
                 Value::Float(rate) if !(rate.is_finite() && rate > 0.0) => {
                     "must be more than 0".to_owned()
                 }
-                Value::Integer(0) if COUNTS.contains(&name) => "must be at least 1".to_owned(),
+                Value::Integer(0) if COUNTS.split(' ').any(|it| it == name) => {
+                    "must be at least 1".to_owned()
+                }
                 Value::Integer(ns) if name.ends_with("_ns") && !(0..=MAX_NS).contains(&ns) => {
                     format!("must lie between 0 and {MAX_NS} ns")
                 }

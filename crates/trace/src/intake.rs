@@ -79,6 +79,7 @@ impl Trace {
     fn take(&mut self, process: usize, item: &Activity, touched: &mut Vec<LaneId>) {
         let bytes = match item.what {
             What::Copy(copy) => copy.bytes,
+            What::Memset(memset) => memset.bytes,
             _ => 0,
         };
         let time = self.claimed.0.saturating_add(item.span.len());

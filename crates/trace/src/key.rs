@@ -40,6 +40,14 @@ pub enum LaneKind {
 }
 
 impl LaneKind {
+    /// The device of a stream.
+    pub fn device(self) -> Option<usize> {
+        match self {
+            LaneKind::Stream { device, .. } => Some(device),
+            _ => None,
+        }
+    }
+
     /// The kind of a lane's ranges.
     pub fn range_kind(self) -> Option<RangeKind> {
         match self {

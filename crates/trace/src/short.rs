@@ -199,27 +199,12 @@ fn is_functor(name: &str) -> bool {
 
 /// Types of the language and numbers: they tell nothing about the work.
 fn is_plain(text: &str) -> bool {
-    const TYPES: [&str; 16] = [
-        "BFloat16",
-        "Half",
-        "float",
-        "double",
-        "int",
-        "long",
-        "bool",
-        "char",
-        "short",
-        "unsigned",
-        "signed",
-        "void",
-        "float2",
-        "float4",
-        "__half",
-        "__nv_bfloat16",
-    ];
+    const TYPES: &str = "BFloat16 Half float double int long bool char short unsigned signed void float2 float4 \
+        __half __nv_bfloat16";
     let text = text.trim();
     let first = text.split([' ', '*', '&']).next().unwrap_or_default();
-    TYPES.contains(&first.rsplit("::").next().unwrap_or_default())
+    let bare = first.rsplit("::").next();
+    TYPES.split(' ').any(|it| Some(it) == bare)
         || text.starts_with(|c: char| c.is_ascii_digit() || "(-".contains(c))
 }
 
@@ -262,19 +247,7 @@ fn bare_functor(name: &str) -> &str {
 
 /// The first facts in a library's long name: family, operation, tile.
 fn condense(name: &str) -> String {
-    const TELLING: [&str; 11] = [
-        "cutlass",
-        "xmma",
-        "cudnn",
-        "gemm",
-        "fprop",
-        "dgrad",
-        "wgrad",
-        "conv",
-        "attention",
-        "fmha",
-        "split",
-    ];
+    const TELLING: &str = "cutlass xmma cudnn gemm fprop dgrad wgrad conv attention fmha split";
     if name.len() <= WORD_MAX || !name.contains('_') {
         return name.to_owned();
     }
@@ -291,7 +264,7 @@ fn condense(name: &str) -> String {
                 return (!std::mem::replace(&mut has_tile, true)).then_some(size);
             }
             TELLING
-                .iter()
+                .split(' ')
                 .any(|telling| word.contains(telling))
                 .then_some(word)
         })

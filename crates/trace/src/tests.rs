@@ -228,11 +228,22 @@ fn records_that_claim_more_than_can_be_summed_up_are_counted_and_left_out() {
         };
         Activity::new(Span::new(0, end), 1, What::Copy(copy))
     };
+    let set = |bytes| {
+        let memset = activity::Memset {
+            place: Place::new(0, 1, 7),
+            graph: 0,
+            node: 0,
+            bytes,
+        };
+        Activity::new(Span::new(0, 10), 1, What::Memset(memset))
+    };
     let longest = activity::TIME_MAX;
     let items = vec![
         copy(1 << 60, 10),
         copy(u64::MAX, 10),
         copy(1 << 61, 10),
+        set(1 << 62),
+        set(u64::MAX),
         copy(5, longest - 20),
         copy(5, longest - 20),
         copy(5, 10),
@@ -242,7 +253,7 @@ fn records_that_claim_more_than_can_be_summed_up_are_counted_and_left_out() {
         items,
         ..Batch::default()
     });
-    assert_eq!(trace.health().bad_clock, 3);
+    assert_eq!(trace.health().bad_clock, 5);
     let rows: usize = trace.lanes().iter().map(Lane::len).sum();
     assert_eq!(rows, 3);
 }

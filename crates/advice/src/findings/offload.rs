@@ -8,7 +8,6 @@ use activity::{Copy, Direction, Ns, Span};
 use causes::graph::{CallId, Engine};
 use causes::{Bound, needs};
 use rustc_hash::FxHashMap;
-use trace::LaneKind;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let rounds = Rounds::of(scope, f);
@@ -123,7 +122,7 @@ fn needed(scope: &Scope) -> FxHashMap<usize, Vec<CallId>> {
     let all = 0..graph.calls.len() as CallId;
     for call in all.filter(|&call| needs::is_needed(trace, graph, call)) {
         let (lane, _) = graph.ops.place(graph.calls.waited[call as usize]);
-        if let LaneKind::Stream { device, .. } = trace.lanes()[lane].key().kind {
+        if let Some(device) = trace.lanes()[lane].key().kind.device() {
             needed.entry(device).or_default().push(call);
         }
     }

@@ -10,7 +10,7 @@ use activity::units::{duration, percent, share};
 use activity::{Ns, Span, What};
 use causes::Bound;
 use causes::graph::{CallId, NONE};
-use trace::{LaneId, LaneKind, describe};
+use trace::{LaneId, describe};
 
 /// A thread that calls nothing for so long has stopped launching.
 const PAUSE: Ns = 100_000;
@@ -56,12 +56,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 }
 
 fn of_process(scope: &Scope, process: usize) -> Option<Turns> {
-    let keys = scope.trace.streams_in(process).map(|it| it.1.key().kind);
-    let device = |kind| match kind {
-        LaneKind::Stream { device, .. } => Some(device),
-        _ => None,
-    };
-    let its: FxHashSet<usize> = keys.filter_map(device).collect();
+    let streams = scope.trace.streams_in(process);
+    let its: FxHashSet<usize> = streams.filter_map(|it| it.1.key().kind.device()).collect();
     let work = scope.devices.iter().filter(|f| its.contains(&f.index));
     let work = work.map(|f| f.span).reduce(Span::hull);
     let window = scope.window_of(process).or(work)?;

@@ -111,7 +111,7 @@ const STEPS: usize = 32;
 fn uses_many_devices(trace: &Trace) -> bool {
     let mut used: FxHashMap<usize, FxHashSet<usize>> = FxHashMap::default();
     for key in trace.streams().map(|(_, lane)| lane.key()) {
-        if let LaneKind::Stream { device, .. } = key.kind {
+        if let Some(device) = key.kind.device() {
             used.entry(key.process).or_default().insert(device);
         }
     }
@@ -363,14 +363,10 @@ impl<'a> Causes<'a> {
     /// The idle time within `spans`, which are in order and apart, of all devices that a process has
     /// operations on, by cause, most time first.
     pub fn idle_of_process(&self, process: usize, spans: &[Span]) -> Vec<IdleCause> {
-        let mut devices: Vec<usize> = Vec::new();
-        for (_, lane) in self.trace.streams_in(process) {
-            if let LaneKind::Stream { device, .. } = lane.key().kind
-                && !devices.contains(&device)
-            {
-                devices.push(device);
-            }
-        }
+        let streams = self.trace.streams_in(process);
+        let mut devices: Vec<usize> = streams.filter_map(|it| it.1.key().kind.device()).collect();
+        devices.sort_unstable();
+        devices.dedup();
         self.idle_within(&devices, spans)
     }
 

@@ -6,7 +6,7 @@ use super::limits::{changes_engine, stages_first};
 use super::{Cause, Causes, Certainty, Culprit, Gap, Piece};
 use crate::graph::{CallId, CallKind, EdgeKind, Engine, LATENCY_MAX, NONE, OpId};
 use activity::{Copy, MemoryKind, Ns, Span, What};
-use trace::{LaneKind, Measure};
+use trace::Measure;
 
 /// Where the walk stands: at the start of an operation or of a call.
 #[derive(Clone, Copy)]
@@ -51,10 +51,8 @@ impl Causes<'_> {
 
     /// The device that an operation ran on.
     pub fn device(&self, op: OpId) -> Option<usize> {
-        match self.trace.lanes()[self.graph.ops.place(op).0].key().kind {
-            LaneKind::Stream { device, .. } => Some(device),
-            _ => None,
-        }
+        let lane = &self.trace.lanes()[self.graph.ops.place(op).0];
+        lane.key().kind.device()
     }
 
     /// The process that an operation is of.

@@ -50,20 +50,10 @@ pub(super) fn is_inner(function: &str) -> bool {
 
 /// Whether a function only hands on to another one.
 pub fn is_wrapper(function: &str) -> bool {
-    const WRAPPERS: [&str; 10] = [
-        "<module>",
-        "<lambda>",
-        "<genexpr>",
-        "<listcomp>",
-        "decorate_context",
-        "wrapper",
-        "inner",
-        "_wrapped_call_impl",
-        "_call_impl",
-        "_fn",
-    ];
+    const WRAPPERS: &str = "<module> <lambda> <genexpr> <listcomp> decorate_context wrapper inner _wrapped_call_impl \
+        _call_impl _fn";
     let last = function.rsplit('.').next().unwrap_or(function);
-    WRAPPERS.contains(&last)
+    WRAPPERS.split(' ').any(|it| it == last)
 }
 
 /// The frames of each stack below a line, with its samples and their longest gap.

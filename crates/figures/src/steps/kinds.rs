@@ -373,7 +373,7 @@ fn by_work(trace: &Trace, process: usize, spans: &[Span], steps: &[usize]) -> Ve
     let (long, short): (Vec<usize>, Vec<usize>) =
         steps.iter().partition(|step| work(**step) >= limit);
     let mean = |of: &[usize]| of.iter().map(|it| spans[*it].len()).sum::<Ns>() / of.len() as Ns;
-    match cases::EQUAL_LENGTH.holds(10 * mean(&long) < 11 * mean(&short)) {
+    match cases::EQUAL_LENGTH.holds(mean(&long) - mean(&short) < mean(&short) / 10) {
         true => whole(),
         false => vec![short, long],
     }

@@ -142,10 +142,7 @@ pub(super) fn busiest(
     process: usize,
     window: Option<Span>,
 ) -> Option<(LaneId, Range<usize>)> {
-    let device_of = |lane: &Lane| match lane.key().kind {
-        LaneKind::Stream { device, .. } => Some(device),
-        _ => None,
-    };
+    let device_of = |lane: &Lane| lane.key().kind.device();
     let is_asked = |lane: &Lane| {
         let is_drivers = matches!(lane.key().kind, LaneKind::Stream { stream, .. } if stream >= Place::PREFETCHED);
         !cases::DRIVERS_MOVES.holds(is_drivers)

@@ -270,7 +270,8 @@ fn counts_layers(name: &str) -> bool {
     let is_path = |(at, _): (usize, &str)| {
         let before = name[..at].to_lowercase();
         let is_word = before.ends_with(char::is_alphabetic);
-        is_word && !cases::STEP_IN_PATH.holds(ITERATIONS.iter().any(|word| before.ends_with(word)))
+        is_word
+            && !cases::STEP_IN_PATH.holds(ITERATIONS.split(' ').any(|word| before.ends_with(word)))
     };
     let others = name.replace("player", "").replace("Player", "");
     let has_player = cases::PLAYERS.holds(others.len() < name.len());
@@ -281,15 +282,7 @@ fn counts_layers(name: &str) -> bool {
 }
 
 /// Words for what a program does over and over: "epoch1.step.7" is no part of a network.
-const ITERATIONS: [&str; 7] = [
-    "step",
-    "epoch",
-    "iter",
-    "iteration",
-    "batch",
-    "frame",
-    "round",
-];
+const ITERATIONS: &str = "step epoch iter iteration batch frame round";
 
 /// Whether no two share time.
 fn are_apart(spans: &[Span]) -> bool {

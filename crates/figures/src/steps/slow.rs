@@ -5,7 +5,7 @@ use crate::breakdown::Breakdown;
 use activity::stats;
 use activity::units::duration;
 use activity::{Ns, Span};
-use trace::{LaneKind, Trace};
+use trace::Trace;
 
 /// A step that took longer than the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ pub(super) fn find(
 pub fn main_device(trace: &Trace, process: usize) -> Option<usize> {
     let mut counts = vec![0; trace.devices().len()];
     for (_, lane) in trace.streams_in(process) {
-        if let LaneKind::Stream { device, .. } = lane.key().kind {
+        if let Some(device) = lane.key().kind.device() {
             *counts.get_mut(device)? += lane.len();
         }
     }

@@ -139,16 +139,8 @@ fn least(all: impl Iterator<Item = Option<Duration>>) -> Option<Duration> {
 }
 
 /// Files of Python's own in which a thread waits for other threads, processes or messages.
-const POOLS: [&str; 8] = [
-    "/threading.py",
-    "/queue.py",
-    "/selectors.py",
-    "/subprocess.py",
-    "/asyncio/",
-    "/concurrent/futures/",
-    "/multiprocessing/",
-    "/socketserver.py",
-];
+const POOLS: &str = "/threading.py /queue.py /selectors.py /subprocess.py /asyncio/ /concurrent/futures/ \
+    /multiprocessing/ /socketserver.py";
 
 impl Process {
     /// The thread that tells what the process does: the main one, or where that waits for others one that does not.
@@ -312,7 +304,7 @@ impl ThreadSeen {
 
     fn waits_for_threads(&self) -> bool {
         let innermost = self.python.first();
-        innermost.is_some_and(|it| POOLS.iter().any(|part| it.file.contains(part)))
+        innermost.is_some_and(|it| POOLS.split(' ').any(|part| it.file.contains(part)))
     }
 
     /// The system call that it waits in, in a word or two.

@@ -15,14 +15,8 @@ const RANKS: [[&str; 4]; 4] = [
     ["SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"],
 ];
 /// Variables that are the same for all ranks of a job, and others in another job.
-const JOBS: [&str; 6] = [
-    "MASTER_ADDR",
-    "MASTER_PORT",
-    "TORCHELASTIC_RUN_ID",
-    "OMPI_MCA_ess_base_jobid",
-    "PMIX_NAMESPACE",
-    "SLURM_STEP_ID",
-];
+const JOBS: &str = "MASTER_ADDR MASTER_PORT TORCHELASTIC_RUN_ID OMPI_MCA_ess_base_jobid PMIX_NAMESPACE \
+    SLURM_STEP_ID";
 
 /// A rank of a job, or a program of one process.
 #[derive(Clone, Debug, Default)]
@@ -196,10 +190,8 @@ fn of_environment(environment: &[u8]) -> Option<Place> {
     let number = |name: &str| all.get(name)?.parse::<u32>().ok();
     RANKS.iter().find_map(|[rank, size, local, count]| {
         let (rank, size) = (number(rank)?, number(size)?);
-        let job = JOBS
-            .iter()
-            .filter_map(|it| all.get(it))
-            .map(|it| (*it).to_owned());
+        let job = JOBS.split(' ').filter_map(|it| all.get(it));
+        let job = job.map(|it| (*it).to_owned());
         (rank < size && size > 1).then(|| Place {
             job: job.collect(),
             rank,

@@ -164,13 +164,8 @@ pub fn services() -> Vec<(u32, SocketAddr, Option<&'static str>)> {
 
 /// Whether a thread of a process makes or destroys a communicator.
 fn makes_communicators(process: &super::Process) -> bool {
-    const NATIVE: [&str; 5] = [
-        "ncclCommInit",
-        "ncclCommSplit",
-        "ncclCommDestroy",
-        "ncclCommAbort",
-        "ncclCommFinalize",
-    ];
+    const NATIVE: &str =
+        "ncclCommInit ncclCommSplit ncclCommDestroy ncclCommAbort ncclCommFinalize";
     const PYTHON: [&str; 3] = ["init_process_group", "destroy_process_group", "new_group"];
     process.threads.iter().any(|it| {
         let native = it
@@ -178,7 +173,7 @@ fn makes_communicators(process: &super::Process) -> bool {
             .as_deref()
             .unwrap_or_default()
             .trim_start_matches('p');
-        NATIVE.iter().any(|by| native.starts_with(by))
+        NATIVE.split(' ').any(|by| native.starts_with(by))
             || it
                 .python
                 .iter()
