@@ -354,7 +354,7 @@ pub(super) fn section(page: &mut Page, report: &Report) {
         if steps.slow > 0 {
             let shown = steps.slowest.iter().take(SLOWEST_SHOWN);
             let told: Vec<String> = shown
-                .map(|s| format!("#{} {} ({})", s.step, duration(s.time_ns), s.more))
+                .map(|s| format!("step {} {} ({})", s.step + 1, duration(s.time_ns), s.more))
                 .collect();
             let number = count(steps.slow as u64);
             lines.push(format!("{number} slow: {}", told.join(" · ")));

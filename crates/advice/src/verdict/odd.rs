@@ -193,7 +193,7 @@ impl OddSteps {
         Finding {
             rule: Rule::OddSteps,
             title: self.sentence(),
-            places: vec!["odd steps".to_owned()],
+            places: vec!["all steps".to_owned()],
             advice: advice.to_owned(),
             change: scope.change(cure, self.line.as_ref()),
             step: Some(OfSteps {

@@ -206,7 +206,8 @@ impl Follower {
             sink(notice(true, format!("{}: {reason}", path.display())))?;
         }
         if self.directories.iter().any(|it| has_former_stacks(it)) {
-            let why = ".stacks of an older cuptop are not read: record again to see Python lines";
+            // It stands where the keys are: no longer than it must be.
+            let why = ".stacks of an older cuptop are not read";
             sink(notice(true, why.to_owned()))?;
         }
         Ok(())
