@@ -100,8 +100,7 @@ impl Rounds {
             let until = copies.next_kernel(work.end).min(next_wait).max(work.end);
             let (back, came) = copies.sum(Direction::D2H, Span::new(since, end), end);
             let (forth, went) = copies.sum(Direction::H2D, Span::new(work.end, until), Ns::MAX);
-            // What goes forth is made of what came back: no batch of input is as large.
-            if 4 * went >= came {
+            if is_made_of(went, came) {
                 let times = rounds.times.iter_mut().zip([back, works, forth]);
                 times.for_each(|(it, more)| *it += more);
                 rounds.bytes += came;
@@ -113,6 +112,12 @@ impl Rounds {
         }
         rounds
     }
+}
+
+/// Whether as many values may go forth as came back, of types that differ by up to four times in size. Other data are of the next round.
+fn is_made_of(went: u64, came: u64) -> bool {
+    let times = (went as f64 / came as f64).log2();
+    times.abs() < 2.01 && (times - times.round()).abs() < 0.01
 }
 
 /// By device, waits for what was copied back that the CPU works on.

@@ -11,7 +11,7 @@ use activity::units::{duration, percent};
 use activity::{Ns, Span};
 use causes::graph::{CallId, CallKind, NONE};
 use causes::stacks::StackCounts;
-use causes::{Bound, Cause, Gap, Group, Piece, first_use, needs};
+use causes::{Bound, Cause, Culprit, Gap, Group, Piece, first_use, needs};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // What is idle around waits is a part of what is idle.
@@ -33,16 +33,18 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let of_each = Some(kernels).filter(|_| decides);
     let of_each = of_each.and_then(|kernels| waits.of_each(kernels));
     let is_each = of_each.is_some();
+    // What is queued ahead does not start late on a GPU that had run out of work.
     let bound = of_each.unwrap_or_else(|| match may_stay {
-        true => idle,
-        false => waits.removed().clamp(idle, idle + hideable(scope, f)),
+        true => idle + waits.late,
+        false => waits.removed().clamp(idle, idle + hideable(scope, f)) + waits.late,
     });
     let line = waits.seen.telling(scope.trace);
     let (advice, change) = waits.advice(is_each);
     let found = scope.found(f.span_ns, bound, &waits.longest_first());
     let by = waits.told();
     let idle = if is_each { found.bound_ns } else { idle };
-    let title = title((f, &waits), by.as_deref(), idle, found.bound_ns) + &seen_at(line.as_ref());
+    let without = (found.bound_ns - waits.late).max(idle);
+    let title = title((f, &waits), by.as_deref(), idle, without) + &seen_at(line.as_ref());
     let said = match by {
         _ if is_each => Some((f.part(found.bound_ns), every(kernels, &waits.operators()))),
         by => by.map(|by| (share, format!("by {by}"))),
@@ -113,6 +115,8 @@ struct Waits<'s, 'a> {
     scope: &'s Scope<'a>,
     f: &'s DeviceFigures,
     by_wait: FxHashMap<CallId, Ns>,
+    /// Idle time behind them in which what was launched had not begun, and nothing says why.
+    late: Ns,
     spans: Vec<Span>,
     seen: StackCounts,
     /// Whether the CPU works on what it waits for at others.
@@ -127,17 +131,23 @@ impl<'s, 'a> Waits<'s, 'a> {
             scope,
             f,
             by_wait: FxHashMap::default(),
+            late: 0,
             spans: Vec::new(),
             seen: StackCounts::default(),
             has_needed: false,
             is_managed: scope.planned.is_none() && scope.is_managed(f),
         };
         for (gap, pieces) in scope.gaps(f) {
+            let before = waits.spans.len();
             for piece in &*pieces {
                 if let Some(wait) = scope.causes.wait_of(piece) {
                     waits.add(wait, &gap, piece);
                 }
             }
+            let is_late =
+                |it: &&Piece| it.cause == Cause::Unknown && matches!(it.culprit, Culprit::Call(_));
+            let late = pieces.iter().filter(is_late).map(|it| it.span.len());
+            waits.late += late.sum::<Ns>() * Ns::from(waits.spans.len() > before);
         }
         waits
     }

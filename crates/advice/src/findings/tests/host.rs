@@ -627,3 +627,19 @@ fn a_finding_of_a_small_part_does_not_tell_of_the_rest() {
     let found = sick("no-cure", Scene::new().put(batch));
     found.title.must_begin("CPU work keeps the GPU idle");
 }
+
+#[test]
+fn what_is_launched_ahead_does_not_start_late_behind_a_sync() {
+    // Rounds of a launch, a kernel of 300 us that begins so long behind it, and a wait until 5 us behind that; 10 us of work.
+    let bound = |late: Ns| {
+        let mut scene = Scene::new();
+        for at in (0..20).map(|i| i * (late + 315_000)) {
+            let end = at + late + 300_000;
+            scene.call("cudaLaunchKernel", at, at + 5_000);
+            scene.kernel("k", 1, at + late, end);
+            scene.call("cudaEventSynchronize", at + 6_000, end + 5_000);
+        }
+        sick("sync-in-loop", &mut scene).bound_ns
+    };
+    assert_eq!(bound(150_000), 19 * 165_000);
+}

@@ -96,6 +96,9 @@ fn work_that_goes_to_the_cpu_and_back() {
     // The CPU does not read what came; what goes forth is a batch of input; it takes little.
     cured("offloading", &mut rounds(100_000, 64 << 20));
     cured("offloading", &mut rounds(20_000_000, 4 << 20));
+    // Other data than what came: of as many values in half the bytes it may be made.
+    cured("offloading", &mut rounds(20_000_000, 90 << 20));
+    sick("offloading", &mut rounds(20_000_000, 32 << 20));
 }
 
 #[test]
