@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::Bound;
+use crate::findings::asleep;
 use crate::findings::no_cure::UNTRACED;
 use crate::findings::{Finding, HOST_FUNCTION, Occurrence, OfSteps, Rule, Scope};
 use activity::text::{NAME_MAX, cut_middle};
@@ -65,6 +66,11 @@ impl OddSteps {
         let looked = Looked::at(steps, kind)?;
         let most = looked.idle(causes).or_else(|| looked.work(trace));
         let (bound_by, named, line) = most.unwrap_or((Bound::Unknown, String::new(), None));
+        // A sleep once is a pause between two parts of the program: nothing of a step holds it up.
+        let is_asleep = named.split(" at ").next().is_some_and(asleep::is_sleep);
+        if count == 1 && is_asleep {
+            return None;
+        }
         let holds = |step: usize| {
             let own = trace.streams_in(steps.process);
             own.map(|it| it.1.starting(steps.spans[step]).len())
