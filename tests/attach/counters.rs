@@ -189,8 +189,12 @@ fn what_comes_faster_than_it_is_fetched_ends_in_time_and_is_said() {
 #[test]
 fn a_library_that_hangs_holds_nobody_up() {
     let hangs = [("FAKE_PM_HANGS", "1")];
-    let (_, said) = sampled_once(&hangs, &["--counters", "on"], 200);
-    assert!(said[0].contains("did not end within 2 s"), "{said:?}");
+    // On a busy machine the program may end later than the process is waited for.
+    let is_killed = |_| {
+        let (_, said) = sampled_once(&hangs, &["--counters", "on"], 200);
+        said.iter().any(|it| it.contains("did not end within 2 s"))
+    };
+    assert!((0..5).any(is_killed));
     let (report, said) = sampled(&hangs, &["--counters", "on"], 800);
     assert!(
         said.iter()
