@@ -151,8 +151,8 @@ fn resident(it: &Config) -> f64 {
 /// What leaves few warps on an SM, and what brings more. That a grid is small is told of kernels that were seen waiting alone.
 fn few_by(scope: &Scope, it: &Config) -> Option<(&'static str, &'static str)> {
     let is_small = it.row.fill.waves.is_some_and(|it| it <= 1.0);
-    // Room for more blocks on an SM is of no use where there are none.
-    match by_block(it).filter(|_| !is_small) {
+    // Room for more blocks on an SM is of no use where there are none; more threads of a block are.
+    match by_block(it).filter(|it| !is_small || *it == Limit::Shared) {
         Some(limit) => Some((limit.words(), more_warps(limit))),
         None => (is_small && waits_inside(scope, it)?).then_some((
             "its grid",

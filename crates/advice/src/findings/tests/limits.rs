@@ -453,11 +453,11 @@ fn attention_in_fp32_is_no_product_without_tensor_cores() {
 /// An SM of an H200 holds one block of 128 threads that takes 160 KiB of 228, which are 4 warps.
 #[test]
 fn few_warps_of_own_kernels_are_a_remark() {
-    let of_grid = |blocks, name: &str, shared, threads| {
+    let of_all = |blocks, name: &str, registers, shared, threads| {
         let shape = LaunchShape {
             grid: [blocks, 1, 1],
             block: [threads, 1, 1],
-            registers: 32,
+            registers,
             dynamic_shared: shared,
             ..LaunchShape::default()
         };
@@ -465,7 +465,7 @@ fn few_warps_of_own_kernels_are_a_remark() {
             .into_iter()
             .find(|it| it.rule.name() == "few-warps")
     };
-    let of = |name: &str, shared, threads| of_grid(2_904, name, shared, threads);
+    let of = |name: &str, shared, threads| of_all(2_904, name, 32, shared, threads);
     let it = of("stencil", 160 << 10, 128).expect("found");
     // Four of 64 warps: of 10 ms fifteen sixteenths at the most.
     assert_eq!((it.severity, it.bound_ns), (Severity::Info, 9_375_000));
@@ -473,9 +473,10 @@ fn few_warps_of_own_kernels_are_a_remark() {
         it.title,
         "few warps on an SM, limited by shared memory: 4 of 64 in stencil, which takes 10.0 ms (100 %)"
     );
-    // A block for each SM and no more: less shared memory would bring none.
-    let few = of_grid(132, "stencil", 160 << 10, 128);
-    assert_eq!(few, None);
+    // A block for each SM and no more: fewer registers would bring none, and more threads of each bring warps.
+    let of_grid = |blocks| of_all(blocks, "stencil", 255, 0, 256);
+    assert!(of_grid(2_904).is_some() && of_grid(132).is_none());
+    assert!(of_all(132, "stencil", 32, 160 << 10, 128).is_some());
     // Eight are few in what takes most of the time; ten are not.
     assert!(of("stencil", 160 << 10, 256).is_some());
     assert_eq!(of("stencil", 160 << 10, 320), None);
