@@ -1,6 +1,6 @@
 //! `no-sync`: the host does not wait between the first operation and the end.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Editing, copies};
 use crate::program::{Dep, List, NONE, Program};
@@ -94,6 +94,9 @@ fn process(on: &Editing<'_, '_>, call: u32) -> usize {
     on.scene.trace.lanes()[lane].key().process
 }
 
+/// Of more streams an operation takes no data: a made file may wait for hundreds before each.
+const STREAMS: usize = 32;
+
 /// An operation depends on what a removed sync before it waited for, if that ran on another stream and can have made
 /// its input.
 pub(super) fn keep_order(on: &mut Editing<'_, '_>, removed: &[(u32, Vec<u32>)]) {
@@ -109,22 +112,28 @@ pub(super) fn keep_order(on: &mut Editing<'_, '_>, removed: &[(u32, Vec<u32>)]) 
         }
         let to = removed.partition_point(|wait| wait.0 < call);
         let from = seen.insert(stream, to).unwrap_or(0).min(to);
-        for (_, waited) in &removed[from..to] {
-            for &source in waited {
-                let before = &on.program.ops[source as usize];
-                let deps = on.program.lists.get(on.program.ops[i].deps);
-                let is_kept = before.stream != stream
-                    && (source as usize) < i
-                    && Program::carries(before.engine, engine)
-                    && deps.iter().all(|dep| dep.op != source);
-                if is_kept {
-                    let (delay, class) = on.program.delay(EdgeKind::Event, before.engine, engine);
-                    let deps = &mut on.program.ops[i].deps;
-                    on.program
-                        .lists
-                        .push(deps, Dep::on_end(source, delay, class));
-                    kept += 1;
-                }
+        let mut met: FxHashSet<u32> = FxHashSet::default();
+        // The last one first: it ends after all others of its stream.
+        let sources = removed[from..to].iter().rev().flat_map(|it| &it.1);
+        for &source in sources {
+            let before = &on.program.ops[source as usize];
+            let may_bring = before.stream != stream
+                && (source as usize) < i
+                && Program::carries(before.engine, engine);
+            if !may_bring || !met.insert(before.stream) {
+                continue;
+            }
+            if met.len() > STREAMS {
+                break;
+            }
+            let deps = on.program.lists.get(on.program.ops[i].deps);
+            if deps.iter().all(|dep| dep.op != source) {
+                let (delay, class) = on.program.delay(EdgeKind::Event, before.engine, engine);
+                let deps = &mut on.program.ops[i].deps;
+                on.program
+                    .lists
+                    .push(deps, Dep::on_end(source, delay, class));
+                kept += 1;
             }
         }
     }
