@@ -6,10 +6,10 @@ use super::table::Table;
 use activity::Ns;
 use activity::text::plural;
 use activity::units::{bytes, count, duration, number, percent, share};
-use advice::watching::WatchingCost;
 use figures::DeviceFigures;
 use figures::hardware::{self, GpuFigures, HardwareFigures, show};
 use figures::off_cpu::{HostIdle, OffCpuFigures};
+use findings::watching::WatchingCost;
 use trace::Trace;
 
 /// What was read, with the line on the machine.

@@ -36,9 +36,7 @@ use serde_json::json;
 
 use activity::text::plain_json;
 use activity::{Health, Ns, Span};
-use advice::findings::Finding;
 use advice::verdict::Verdict;
-use advice::watching::WatchingCost;
 use advice::{Facts, JudgedPart, Judgement};
 use figures::hardware::HardwareFigures;
 use figures::launches::{self, LaunchDelay, QueueDepth};
@@ -50,6 +48,8 @@ use figures::tables::{self, NameRow};
 use figures::variants::measure::{self, Speedup};
 use figures::variants::work::{self, Work};
 use figures::{DeviceFigures, Peaks, VariantFigures};
+use findings::Finding;
+use findings::watching::WatchingCost;
 use scenario::plan::Plan;
 use trace::{Trace, parallel};
 

@@ -11,11 +11,11 @@ use super::{Report, VariantReport, idle, pairs, runs};
 use activity::text::{NAME_MAX, cut_middle, plural, printable};
 use activity::units::{bytes, count, duration, percent, rate, share};
 use activity::{Direction, Ns};
-use advice::findings::{Change, Finding, Rule, Severity, fold};
 use advice::verdict::{Answered, Bound, Verdict};
 use figures::DeviceFigures;
 use figures::busy::KernelTime;
 use figures::tables::NameRow;
+use findings::{Change, Finding, Rule, Severity, fold};
 use trace::short;
 
 /// What a timeline is that no GPU was involved in.

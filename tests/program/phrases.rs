@@ -20,7 +20,7 @@ const CHAPTERS: &[(&str, &[&str])] = &[
             "crates/causes/src/idle/words.rs",
         ],
     ),
-    ("Findings and their cures", &["crates/advice/src/findings"]),
+    ("Findings and their cures", &["crates/findings/src"]),
     (
         "Predictions, refused edits, and what predictions rest on",
         &[

@@ -10,13 +10,13 @@ use activity::{
     Activity, Batch, Copy, Def, DeviceInfo, Direction, Kernel, LaunchShape, MemoryKind, Place,
     Range, RangeKind, Span, What, units,
 };
-use advice::findings::Finding;
 use cuptop::report::KnownGpus;
 use cuptop::report::Report;
 use cuptop::report::compare::Comparison;
 use cuptop::tui::action::Action;
 use cuptop::tui::app::App;
 use cuptop::tui::{Theme, render};
+use findings::Finding;
 use ratatui::layout::Size;
 use readers::file;
 use scenario::{Overrides, compile};

@@ -4,9 +4,7 @@
 use std::ops::Range;
 
 use crate::facts::Facts;
-use crate::findings::{self, Finding, OfSteps, Rule, Scope, fold};
 use crate::verdict::{self, Answered, Verdict};
-use crate::watching::{self, WatchingCost};
 use activity::units::{self, bytes, duration, share};
 use activity::{Ns, Span};
 use causes::{Bound, Causes};
@@ -15,6 +13,8 @@ use figures::steps::{self, Steps};
 use figures::variants::measure::{self, Run};
 use figures::variants::work;
 use figures::{DeviceFigures, VariantFigures};
+use findings::watching::{self, WatchingCost};
+use findings::{Finding, OfSteps, Rule, Scope, fold};
 use replay::whatif::WhatIf;
 use trace::{Lane, parallel};
 

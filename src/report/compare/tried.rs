@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::report::Report;
 use activity::Ns;
 use activity::units::{duration, range};
-use advice::findings::{Finding, Rule, Severity};
+use findings::{Finding, Rule, Severity};
 
 /// So much more or less than was promised is lost in what two runs differ by.
 const NOISE: f64 = 0.02;
@@ -107,7 +107,7 @@ impl Tried {
 mod tests {
     use super::*;
     use crate::report::compare::ComparedRun;
-    use advice::findings::OfSteps;
+    use findings::OfSteps;
     use trace::testing::Scene;
 
     /// A report with these findings and no others.

@@ -9,7 +9,7 @@ mod expectations;
 
 use super::*;
 use activity::{Direction, LaunchShape, MemoryAction, RangeKind};
-use advice::findings::OfSteps;
+use findings::OfSteps;
 use scenario::expect::{Compare, Expectation, Figure, Kind};
 use scenario::plan::{GraphSpec, KernelSpec, LaunchSpec, Op, OpKind, StreamSpec, VariantPlan};
 use trace::testing::Scene;

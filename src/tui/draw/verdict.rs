@@ -5,8 +5,8 @@ use crate::tui::draw::prelude::*;
 use crate::tui::state::State;
 use crate::tui::state::answers::Answer;
 use activity::text::printable;
-use advice::findings::Severity;
 use advice::verdict::{Bound, nothing_ran};
+use findings::Severity;
 use trace::SourceKind;
 
 /// Columns in which a headline still says its share: "GPU idle 76 % of each 221 …".

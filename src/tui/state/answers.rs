@@ -16,9 +16,9 @@ use super::run::Run;
 use super::scope::{OnScreen, Scope};
 use super::step_list::StepList;
 use advice::facts::LastFacts;
-use advice::findings::Finding;
 use advice::verdict::Verdict;
-use advice::watching::WatchingCost;
+use findings::Finding;
+use findings::watching::WatchingCost;
 use judge::{JudgedRun, judge_live, judge_whole};
 
 /// While a program runs, answers are at least this far apart.

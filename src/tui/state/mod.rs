@@ -46,8 +46,8 @@ use ratatui::layout::Size;
 
 use activity::feed::Outcome;
 use activity::{Ns, Span};
-use advice::findings::Finding;
 use answers::Answer;
+use findings::Finding;
 use focus::Focus;
 pub use journal::{Journal, LineFrom, LineKind};
 pub use messages::{ErrorPanel, Messages, NOT_ATTACHED, StartNotice};

@@ -7,8 +7,8 @@ use super::{Row, RowKind, Run, Scope};
 use activity::Span;
 use activity::units::{duration, percent};
 use advice::facts::LastFacts;
-use advice::findings::{Finding, Predicted};
 use figures::steps;
+use findings::{Finding, Predicted};
 use replay::whatif::WhatIf;
 use scenario::edit::EditSet;
 use trace::{Trace, describe};
@@ -219,7 +219,7 @@ mod tests {
     use activity::Ns;
     use activity::feed::Outcome;
     use advice::Judgement;
-    use advice::findings::Severity;
+    use findings::Severity;
     use trace::testing::{Scene, count_made};
 
     #[test]

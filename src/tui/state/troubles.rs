@@ -7,7 +7,7 @@ use crate::report::{Checked, recording};
 use activity::feed::SourceStatus;
 use activity::text::printable;
 use activity::units;
-use advice::findings::Rule;
+use findings::Rule;
 
 /// How bad it is; the worst stands first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

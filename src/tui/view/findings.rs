@@ -12,9 +12,9 @@ use crate::tui::state::selection::row_now;
 use crate::tui::state::{RowKind, State};
 use activity::text::{plural, printable};
 use activity::{Ns, units};
-use advice::findings::{Change, Finding, Predicted, Severity};
 use advice::verdict::nothing_ran;
 use causes::evidence::Evidence;
+use findings::{Change, Finding, Predicted, Severity};
 use trace::{LaneKind, Measure, Trace, describe};
 
 /// Places that a finding shows in the list.

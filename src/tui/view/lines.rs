@@ -16,10 +16,10 @@ use activity::feed::Stop;
 use activity::text::{plural, printable};
 use activity::units::{count, duration, percent};
 use advice::Facts;
-use advice::findings::at_lines;
 use figures::lines::{self, DeviceLines, Line};
 use figures::nodes;
 use figures::tables::NameRow;
+use findings::at_lines;
 use trace::{Trace, describe};
 
 /// What was found.

@@ -1,11 +1,11 @@
 //! What is said in the place of a verdict, or before it: nothing ran, records are lost, the run failed.
 
 use super::{Bound, Verdict, words};
-use crate::findings::failed::Failed;
-use crate::findings::lost_records::Lost;
 use activity::Span;
 use causes::Causes;
 use figures::DeviceFigures;
+use findings::failed::Failed;
+use findings::lost_records::Lost;
 use trace::Trace;
 
 /// Puts it there: `verdicts` are those of all devices together and of each.

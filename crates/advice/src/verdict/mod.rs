@@ -19,9 +19,6 @@ mod words;
 
 use serde::Serialize;
 
-use crate::findings::lost_records;
-use crate::findings::no_cure::UNTRACED;
-use crate::findings::{Finding, Rule};
 use activity::units::{duration, share};
 use activity::{Ns, Span};
 pub use causes::Bound;
@@ -29,6 +26,9 @@ use causes::Causes;
 use causes::stacks::LineShare;
 use figures::DeviceFigures;
 use figures::steps::{self, Steps};
+use findings::lost_records;
+use findings::no_cure::UNTRACED;
+use findings::{Finding, Rule};
 pub use instead::fail;
 use jobs::JobAnalysis;
 pub use odd::OddSteps;

@@ -6,9 +6,6 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::Bound;
-use crate::findings::asleep;
-use crate::findings::no_cure::UNTRACED;
-use crate::findings::{Finding, HOST_FUNCTION, Occurrence, OfSteps, Rule, Scope};
 use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{count as group, duration, percent, share};
 use activity::{Ns, Span};
@@ -17,6 +14,9 @@ use causes::stacks::LineShare;
 use causes::{Cause, Causes, IdleCause, first_use};
 use figures::steps::{StepKind, Steps};
 use figures::tables;
+use findings::asleep;
+use findings::no_cure::UNTRACED;
+use findings::{Finding, HOST_FUNCTION, Occurrence, OfSteps, Rule, Scope};
 use trace::describe::host_label;
 use trace::{Trace, short};
 

@@ -2,9 +2,9 @@
 
 use super::words::class;
 use super::{Bound, Verdict};
-use crate::findings::Says;
 use activity::Ns;
 use activity::text::printable;
+use findings::Says;
 
 impl Verdict {
     /// Takes the words of a finding, where that tells of the same time or of more.

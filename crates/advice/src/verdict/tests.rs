@@ -1,6 +1,5 @@
 use super::split::Split;
 use super::*;
-use crate::findings::{Says, Scope, Severity};
 use activity::{
     Batch, Copy, Def, DeviceInfo, Direction, Frame, Hardware, HostCall, LaunchShape, MemoryKind,
     Metric, Mode, Occupant, Owner, Place, RangeKind, Reading, SampleDef, SampledThread as SeenAt,
@@ -9,6 +8,7 @@ use activity::{
 use causes::Group;
 use causes::graph::Graph;
 use figures::Peaks;
+use findings::{Says, Scope, Severity};
 use trace::testing::{Scene, Sentence, pinned, place};
 
 fn verdicts(scene: &mut Scene) -> Vec<Verdict> {

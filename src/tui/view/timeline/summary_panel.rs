@@ -8,10 +8,10 @@ use crate::tui::state::State;
 use crate::tui::view::findings::mark;
 use activity::text::printable;
 use activity::{Ns, units};
-use advice::findings::Finding;
 use advice::verdict::is_beside;
 use figures::VariantFigures;
 use figures::variants::measure::speedup;
+use findings::Finding;
 use scenario::figures::Kind;
 
 /// Variants that are shown; there is a view for more.

@@ -3,8 +3,6 @@
 use rustc_hash::FxHashMap;
 
 use super::{Bound, MOST, Told, cut_to, most};
-use crate::findings::asleep;
-use crate::findings::no_cure::{SPREAD, UNTRACED};
 use crate::verdict::split::CpuWork;
 use activity::Ns;
 use activity::text::counted;
@@ -14,6 +12,8 @@ use causes::first_use::{is_allocation, is_file_io, is_system_wait};
 use causes::stacks::SAMPLES_MIN;
 use figures::busy::mostly;
 use figures::steps::without_numbers;
+use findings::asleep;
+use findings::no_cure::{SPREAD, UNTRACED};
 use trace::describe::host_name;
 
 /// So many names that differ in numbers alone are of one place.

@@ -66,7 +66,7 @@ fn blind(scope: &Scope) -> Option<Finding> {
 }
 
 /// Launches that left no operation, though they returned no error.
-pub(crate) struct Lost {
+pub struct Lost {
     calls: Vec<CallId>,
     of: usize,
     /// What they are called.
@@ -77,7 +77,7 @@ pub(crate) struct Lost {
 
 impl Lost {
     /// Those of graphs, else those of kernels. `None` where they are few.
-    pub(crate) fn of(trace: &Trace, graph: &Graph) -> Option<Lost> {
+    pub fn of(trace: &Trace, graph: &Graph) -> Option<Lost> {
         if !has_bare(graph) {
             return None;
         }
@@ -121,20 +121,20 @@ impl Lost {
     }
 
     /// Whether a device has operations of a process that lost some.
-    pub(crate) fn is_on(&self, trace: &Trace, device: usize) -> bool {
+    pub fn is_on(&self, trace: &Trace, device: usize) -> bool {
         let mut streams = trace.streams_of(device);
         streams.any(|it| self.processes.contains(&it.1.key().process))
     }
 
     /// "30 of 40 graph launches have no GPU records".
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let (lost, of) = (count(self.calls.len() as u64), count(self.of as u64));
         format!("{lost} of {of} {} have no GPU records", self.what)
     }
 }
 
 /// "recording ended before 923 of 1,556 launched kernels ran": of a file, in which they are all there is.
-pub(crate) fn cut_off(trace: &Trace, graph: &Graph) -> Option<String> {
+pub fn cut_off(trace: &Trace, graph: &Graph) -> Option<String> {
     let is_file = matches!(trace.source.kind, SourceKind::Kineto | SourceKind::Nsys);
     let is_file = is_file && has_bare(graph);
     let all = is_file.then(|| of_kind(graph, &launched(trace, graph), CallKind::Launch))?;

@@ -59,7 +59,7 @@ impl Display for Setting {
 }
 
 /// The cure of steps that host functions in a stream make longer.
-pub(crate) const HOST_FUNCTION: &str = "host-function";
+pub const HOST_FUNCTION: &str = "host-function";
 
 /// A number that is to grow.
 const MORE: &str = "more";
@@ -79,7 +79,7 @@ fn told(cure: &str, of: Framework) -> Option<&'static str> {
 
 impl Scope<'_> {
     /// What to change of a program that was seen at a line, as far as it is not done there.
-    pub(crate) fn change(&self, cure: &str, seen: Option<&LineShare>) -> Vec<Change> {
+    pub fn change(&self, cure: &str, seen: Option<&LineShare>) -> Vec<Change> {
         let told = told(cure, self.framework());
         debug_assert!(cure.is_empty() || told.is_some(), "no words for {cure}");
         told.map_or_else(Vec::new, |told| self.changes(told, seen))
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn every_cure_is_named_by_a_rule_and_has_words_for_every_framework() {
         use Framework::{CuPy, Cuda, Jax, Numba, PyTorch};
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/findings");
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
         let files = std::fs::read_dir(folder).expect("the rules").flatten();
         let texts = files.filter_map(|it| std::fs::read_to_string(it.path()).ok());
         let rules = texts.collect::<Vec<_>>().join("\n");

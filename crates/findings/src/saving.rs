@@ -377,6 +377,3 @@ impl Candidate {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

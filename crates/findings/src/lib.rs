@@ -3,11 +3,12 @@
 //! A rule checks a timeline, or one pass of it, and finds nothing or makes one [`Finding`]. That says what the rule
 //! saw, where, how much time it could cost at most, and what to do about it. Thresholds and
 //! exceptions are rows of the table of cases, each with the inputs that ask for it, or stand in [`thresholds`].
+//! [`watching`] says what recording may have cost.
 //! `docs/FINDINGS.md` has a row of each rule for readers.
 
 mod alloc_loop;
 mod around;
-pub(crate) mod asleep;
+pub mod asleep;
 mod attention;
 mod below_roof;
 mod change;
@@ -17,7 +18,7 @@ mod copy_bound;
 mod declared;
 mod default_stream;
 mod exposed_collectives;
-pub(crate) mod failed;
+pub mod failed;
 pub mod fold;
 mod graph_launch;
 mod host_bound;
@@ -25,19 +26,19 @@ mod idle_gpu;
 mod late_rank;
 mod launch_bound;
 mod limits;
-pub(crate) mod lost_records;
+pub mod lost_records;
 mod low_bandwidth;
 mod machine;
 mod matrix_vector;
 mod memset_bound;
 mod migrations;
 mod no_core;
-pub(crate) mod no_cure;
+pub mod no_cure;
 mod no_overlap;
 mod offload;
 mod one_engine;
 mod optimizer;
-pub(crate) mod pageable;
+mod pageable;
 mod program;
 mod queue_full;
 mod race;
@@ -48,8 +49,11 @@ mod shared_gpu;
 mod source;
 mod stalled;
 mod sync_loop;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 #[cfg(test)]
 mod tests;
+pub mod thresholds;
 mod throttled;
 mod through_host;
 mod tiny_copies;
@@ -58,20 +62,18 @@ mod under_filled;
 mod unfused;
 mod unwaited;
 mod watched;
-pub(crate) mod words;
+pub mod watching;
+mod words;
 
 use serde::{Serialize, Serializer};
 
-use crate::thresholds;
 use causes::Bound;
 use causes::evidence::{EVIDENCE_MAX, Evidence};
-pub use change::Change;
-pub(crate) use change::HOST_FUNCTION;
+pub use change::{Change, HOST_FUNCTION};
 pub use machine::check as machine;
 pub use saving::{Per, Predicted};
-pub(crate) use scope::Occurrence;
-pub use scope::Scope;
 use scope::{At, Copied, longest_first};
+pub use scope::{Occurrence, Scope};
 pub use source::at_lines;
 pub use watched::distorts;
 
@@ -309,12 +311,12 @@ impl Check {
 
 impl Rule {
     /// Whether it looks at the whole run, whatever steps others are counted in.
-    pub(crate) fn is_of_run(self) -> bool {
+    pub fn is_of_run(self) -> bool {
         matches!(self, Rule::Machine | Rule::FailedCalls | Rule::LostRecords)
     }
 
     /// Whether its cure makes kernels shorter.
-    pub(crate) fn speeds_kernels(self) -> bool {
+    pub fn speeds_kernels(self) -> bool {
         use Rule::*;
         matches!(
             self,
@@ -332,7 +334,7 @@ impl Rule {
     }
 
     /// Whether its cure makes copies fewer or shorter, or hides them.
-    pub(crate) fn saves_copies(self) -> bool {
+    pub fn saves_copies(self) -> bool {
         use Rule::*;
         matches!(self, CopyBound | LowBandwidth | NoOverlap | Offloading)
             || matches!(
@@ -471,7 +473,7 @@ pub fn weighed<'a>(
 }
 
 /// Puts an estimated saving before what saves less than that at most.
-pub(crate) fn put_surest_first(findings: &mut [Finding]) {
+pub fn put_surest_first(findings: &mut [Finding]) {
     let least = |it: &Finding| it.estimated.map_or(0, |it| it[0]);
     let all = findings.iter().enumerate();
     let surest = all.max_by_key(|it| least(it.1)).map(|it| it.0);

@@ -145,32 +145,6 @@ fn a_wait_for_what_the_cpu_works_on_is_no_wait_to_be_removed() {
 }
 
 #[test]
-fn a_host_that_launches_thousands_of_short_kernels_is_told_to_launch_less() {
-    // Eager decoding: kernels of 2.3 us with 70 us of Python between them.
-    let mut scene = Scene::new();
-    for i in 0..5_000 {
-        let at = i * 75_000;
-        scene.range(RangeKind::CpuOp, "aten::mul", 1, at + 4_000, at + 70_000);
-        scene.call("cudaLaunchKernel", at, at + 4_000);
-        scene.kernel("elementwise", 1, at + 5_000, at + 7_300);
-    }
-    let trace = scene.trace();
-    in_scope(&trace, None, PEAKS, |scope| {
-        let mut verdicts =
-            crate::verdict::find(&trace, scope.causes, (None, scope.devices), &[], None);
-        let all = all(scope);
-        assert_eq!(all[0].rule.name(), "launch-bound");
-        assert!(all[0].advice.contains("CUDA graph"), "{}", all[0].advice);
-        assert!(all.iter().all(|it| it.rule.name() != "host-bound"));
-        crate::verdict::promise(&mut verdicts, &all);
-        // 5,000 × 2.3 us of 4,999 × 75 + 2.3 us run.
-        let told = "launch-bound: GPU idle 97 % of 375 ms, while the CPU launches 5,000 kernels of 2.30 µs · \
-                    up to 363 ms from using a CUDA graph";
-        assert_eq!(verdicts[0].headline(), told);
-    });
-}
-
-#[test]
 fn one_batch_has_nothing_to_run_beside() {
     // An upload, twenty kernels over it, and the way back: bitonic sort.
     let sort = |rounds: i64| {

@@ -1,6 +1,6 @@
 //! How tests look at a timeline.
 
-use crate::findings::Scope;
+use crate::Scope;
 use crate::watching;
 use activity::Span;
 use causes::Causes;
@@ -9,7 +9,7 @@ use figures::{DeviceFigures, Peaks};
 use trace::{CallIndex, Trace};
 
 /// Asks something of what is known of a timeline, or of a window of it.
-pub(crate) fn in_scope<T>(
+pub fn in_scope<T>(
     trace: &Trace,
     window: Option<Span>,
     peaks: Peaks,

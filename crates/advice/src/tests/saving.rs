@@ -3,12 +3,12 @@
 use proptest::prelude::*;
 
 use crate::Facts;
-use crate::findings::{Finding, OfSteps, Severity, weighed};
-use crate::testing::in_scope;
 use activity::feed::Stop;
 use activity::units::duration;
 use activity::{Direction, MemoryKind, Ns};
 use figures::Peaks;
+use findings::testing::in_scope;
+use findings::{Finding, OfSteps, Severity, weighed};
 use replay::program::GpuRates;
 use replay::testing::known;
 use replay::whatif::WhatIf;

@@ -141,12 +141,12 @@ impl Finding {
     }
 
     /// What stands first: warnings, of a job the late rank, and what could save most.
-    pub(crate) fn order(&self) -> Reverse<(Severity, bool, Ns)> {
+    pub fn order(&self) -> Reverse<(Severity, bool, Ns)> {
         Reverse((self.severity, self.gain.is_some(), self.weight()))
     }
 
     /// What it is predicted to save, else its bound, or what of that lies in the time looked at.
-    pub(crate) fn weight(&self) -> Ns {
+    pub fn weight(&self) -> Ns {
         let bound = self.inside_ns.unwrap_or(self.bound_ns);
         self.saving_ns.unwrap_or(bound)
     }

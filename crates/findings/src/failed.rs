@@ -28,7 +28,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
 }
 
 /// Calls of one kind of which some failed.
-pub(crate) struct Failed {
+pub struct Failed {
     calls: Vec<CallId>,
     of: usize,
     /// What the first one returned.
@@ -40,7 +40,7 @@ pub(crate) struct Failed {
 
 impl Failed {
     /// Calls behind a kernel that crashed; else launches, else copies, else syncs.
-    pub(crate) fn of(trace: &Trace, graph: &Graph) -> Option<Failed> {
+    pub fn of(trace: &Trace, graph: &Graph) -> Option<Failed> {
         if !graph.calls.has_failed {
             return None;
         }
@@ -89,17 +89,17 @@ impl Failed {
     }
 
     /// Whether what ran is not what the program is: a kernel crashed, or some were never launched.
-    pub(crate) fn is_fatal(&self) -> bool {
+    pub fn is_fatal(&self) -> bool {
         matches!(self.kind, CRASHED | "launches")
     }
 
     /// Whether no kernel can have run.
-    pub(crate) fn is_all(&self) -> bool {
+    pub fn is_all(&self) -> bool {
         self.kind == "launches" && self.calls.len() == self.of
     }
 
     /// "21 of 21 launches failed (error 222: PTX too new for the driver)".
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let Failed { of, code, kind, .. } = self;
         let why = match code {
             2 => ": out of memory",

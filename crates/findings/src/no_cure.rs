@@ -19,10 +19,10 @@ use figures::DeviceFigures;
 use trace::describe;
 
 /// What a CPU was in that no record names.
-pub(crate) const UNTRACED: &str = "untraced CPU work";
+pub const UNTRACED: &str = "untraced CPU work";
 
 /// And one that samples saw in no function for most of it.
-pub(crate) const SPREAD: &str = "CPU work in many functions";
+pub const SPREAD: &str = "CPU work in many functions";
 
 /// Whether a rule tells of a group's idle time.
 fn tells(rule: Rule, group: Group) -> bool {
@@ -66,7 +66,7 @@ fn advice(group: Group) -> &'static str {
 
 /// Steps start so many times a second, idle for the most part. Nothing of the program is known to take that long, and what
 /// is faster waits for longer.
-pub(crate) fn paced(scope: &Scope, rate: Ns, found: &mut Vec<Finding>) {
+pub fn paced(scope: &Scope, rate: Ns, found: &mut Vec<Finding>) {
     let is_known = |it: &Finding| matches!(it.rule, Rule::HostBound | Rule::Asleep);
     let is_known = found.iter().any(is_known);
     let is_idle = |f: &DeviceFigures| f.idle_share() >= thresholds::COMPUTE_SHARE;

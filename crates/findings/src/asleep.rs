@@ -21,7 +21,7 @@ const NAMES: [&str; 7] = [
 const TYPED: [&str; 6] = ["getc", "fgetc", "getchar", "fgets", "getline", "scanf"];
 
 /// Whether a call of the system only sleeps.
-pub(crate) fn is_sleep(name: &str) -> bool {
+pub fn is_sleep(name: &str) -> bool {
     name.ends_with("sleep")
 }
 

@@ -114,7 +114,7 @@ impl<'a> Scope<'a> {
     }
 
     /// What is looked at of a device, in the time of the first process that has operations on it.
-    pub(crate) fn window_on(&self, device: usize) -> Option<Span> {
+    pub fn window_on(&self, device: usize) -> Option<Span> {
         let window = self.window?;
         match self.trace.streams_of(device).next() {
             Some((_, lane)) if self.ranks.is_some() => self.window_of(lane.key().process),
@@ -271,7 +271,7 @@ impl<'a> Scope<'a> {
     }
 
     /// What a finding is made of; its rule puts its name and the cures to it.
-    pub(crate) fn found(&self, whole: Ns, bound_ns: Ns, at: &[Occurrence]) -> Finding {
+    pub fn found(&self, whole: Ns, bound_ns: Ns, at: &[Occurrence]) -> Finding {
         let bound_ns = bound_ns.min(whole);
         let part = share(bound_ns, whole);
         let shown = at.iter().take(EVIDENCE_MAX).map(|place| match *place {
@@ -289,7 +289,7 @@ impl<'a> Scope<'a> {
 }
 
 /// A row of a lane.
-pub(crate) type At = (LaneId, usize);
+pub(super) type At = (LaneId, usize);
 
 /// A copy: where it stands, when it ran.
 pub(super) type Copied = (At, Span, Copy);
@@ -306,7 +306,7 @@ pub(super) fn longest_first(mut at: Vec<(Ns, Occurrence)>) -> Vec<Occurrence> {
 
 /// Where something was seen.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Occurrence {
+pub enum Occurrence {
     Row(At),
     /// A stretch of a device (index into [`Trace::devices`]).
     Gap(usize, Span),
