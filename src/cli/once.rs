@@ -10,7 +10,7 @@ use crate::board::{self, Entry};
 use crate::tui::view::age;
 use activity::text::{plain_json, printable};
 use activity::units::bytes;
-use live::machine::{GpuLoad, Machine, Process, Sight};
+use live::machine::{GpuLoad, Machine, ProcessLoad, Sight};
 
 /// Time in which NVML has answered, or is taken to have none.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -69,7 +69,7 @@ fn text(machine: &Machine, traces: &[Entry]) -> String {
     out
 }
 
-fn command(process: &Process) -> Option<&str> {
+fn command(process: &ProcessLoad) -> Option<&str> {
     match &process.sight {
         Sight::Seen(seen) => Some(&seen.command),
         _ => None,
@@ -77,7 +77,7 @@ fn command(process: &Process) -> Option<&str> {
 }
 
 fn gpu_json(gpu: &GpuLoad) -> Value {
-    let process = |it: &Process| {
+    let process = |it: &ProcessLoad| {
         json!({
             "pid": it.pid, "command": command(it), "memory_bytes": it.memory, "share_percent": it.share,
         })

@@ -7,7 +7,7 @@ use figures::Peaks;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use live::machine::{GpuLoad, Machine, Process, Seen, Sight};
+use live::machine::{GpuLoad, Machine, ProcessLoad, Seen, Sight};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Size;
 use ratatui::style::{Color, Modifier, Style};
@@ -161,7 +161,7 @@ pub(super) fn machine() -> Machine {
         })
     };
     let mine = Ok("You may: the process is yours.");
-    let process = |pid, sight, memory: Option<u64>, share| Process {
+    let process = |pid, sight, memory: Option<u64>, share| ProcessLoad {
         pid,
         sight,
         memory: memory.map(|it| it << 20),
@@ -195,7 +195,7 @@ pub(super) fn machine() -> Machine {
             Some(13),
         ),
     ];
-    let display = Process {
+    let display = ProcessLoad {
         draws: true,
         ..process(
             991,

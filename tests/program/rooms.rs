@@ -259,3 +259,42 @@ fn crates_need_what_the_table_of_rooms_says() {
         assert_eq!(needed, told, "what {package} needs, and the docs");
     }
 }
+
+/// The type that a line declares. What stands further in as `type` is one of a trait's.
+fn declared(line: &str) -> Option<&str> {
+    let bare = line.trim_start();
+    let is_outermost = bare.len() == line.len();
+    let bare = bare.strip_prefix("pub").map_or(bare, |rest| {
+        rest.split_once(") ").map_or(rest, |(_, after)| after)
+    });
+    let kinds: &[&str] = &["struct ", "enum ", "trait ", "union ", "type "];
+    let kinds = &kinds[..kinds.len() - usize::from(!is_outermost)];
+    let name = (kinds.iter()).find_map(|kind| bare.trim_start().strip_prefix(kind))?;
+    name.split(|c: char| !c.is_alphanumeric() && c != '_')
+        .next()
+        .filter(|it| it.starts_with(char::is_uppercase))
+}
+
+#[test]
+fn within_a_package_the_name_of_a_type_stands_for_one() {
+    assert_eq!(declared("pub(super) struct A<'t> {"), Some("A"));
+    assert_eq!(declared("    pub enum Rule {"), Some("Rule"));
+    assert_eq!(declared("    type Item = u8;"), None);
+    let mut found = 0;
+    for (package, folder) in packages() {
+        let mut all = Modules::new();
+        modules(&folder.join("src"), "", &mut all);
+        let mut owners: BTreeMap<&str, &str> = BTreeMap::new();
+        for (module, text) in &all {
+            for name in text.lines().filter_map(declared) {
+                let other = owners.insert(name, module);
+                assert_eq!(
+                    other, None,
+                    "{name} is a type of {module} too, in {package}"
+                );
+                found += 1;
+            }
+        }
+    }
+    assert!(found > 1_000, "{found} types were found");
+}

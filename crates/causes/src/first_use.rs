@@ -71,7 +71,7 @@ impl FirstUse {
             return FirstUse::default();
         }
         let operators = operators(trace, graph);
-        let calls = Calls::of(trace, graph);
+        let calls = ComparableCalls::of(trace, graph);
         let opening = calls.opening.values().map(|&call| graph.calls.at(call));
         let made = made::made(trace, graph);
         let started = made.iter().filter(|it| it.1.1).map(|it| *it.0);
@@ -98,7 +98,7 @@ impl FirstUse {
 
 /// First calls of a function, and first launches of a kernel, that took much longer than those after them. What took
 /// long a few times counts too, while the program was still at such.
-fn first_calls(calls: &Calls<'_>, operators: &[First]) -> Vec<First> {
+fn first_calls(calls: &ComparableCalls<'_>, operators: &[First]) -> Vec<First> {
     let graph = calls.graph;
     let mut slow = calls.slow_first();
     slow.extend(calls.slow_of_few());
@@ -121,7 +121,7 @@ fn first_calls(calls: &Calls<'_>, operators: &[First]) -> Vec<First> {
 type Function = (usize, NameId);
 
 /// The calls of a program, as far as their times can be compared.
-struct Calls<'t> {
+struct ComparableCalls<'t> {
     trace: &'t Trace,
     graph: &'t Graph,
     /// By function, without those that launch a kernel for the first time.
@@ -134,9 +134,9 @@ struct Calls<'t> {
     opening: FxHashMap<usize, CallId>,
 }
 
-impl<'t> Calls<'t> {
+impl<'t> ComparableCalls<'t> {
     fn of(trace: &'t Trace, graph: &'t Graph) -> Self {
-        let mut calls = Calls {
+        let mut calls = ComparableCalls {
             trace,
             graph,
             all: FxHashMap::default(),

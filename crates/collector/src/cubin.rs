@@ -108,12 +108,12 @@ type Functions = HashMap<Vec<u8>, Vec<(u64, SourceLine)>>;
 
 /// Lines of functions by module.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
+pub(crate) struct ModuleLines {
     modules: HashMap<u64, Functions>,
     rows: usize,
 }
 
-impl Lines {
+impl ModuleLines {
     /// Reads a module's table as far as it is sound.
     pub(crate) fn add(&mut self, Module(of, (mut table, functions)): Module) {
         for (number, (at, _)) in (1_u64..).zip(&functions) {

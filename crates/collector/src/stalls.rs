@@ -14,7 +14,7 @@ use cupti_sys::stalls::{self, Samples, StallSampler};
 use cupti_sys::{Cupti, driver};
 
 use crate::command::Command;
-use crate::cubin::{self, Lines, Module};
+use crate::cubin::{self, Module, ModuleLines};
 use crate::options::Ending;
 use crate::threads;
 use recording::file::Clocks;
@@ -53,7 +53,7 @@ impl StallThread {
             cupti: cupti.clone(),
             commands,
             modules: cubin::begin(&cupti.api),
-            lines: Lines::default(),
+            lines: ModuleLines::default(),
             gpus: Vec::new(),
             ended: Vec::new(),
         };
@@ -85,7 +85,7 @@ struct StallSampling {
     cupti: Cupti,
     commands: Sender<Command>,
     modules: Receiver<Module>,
-    lines: Lines,
+    lines: ModuleLines,
     gpus: Vec<SampledGpu>,
     /// GPUs that are not tried again.
     ended: Vec<i32>,

@@ -66,7 +66,7 @@ mod cuda {
 }
 
 crate::functions! {
-    /// The functions of PC sampling; each takes its [`Params`].
+    /// The functions of PC sampling; each takes its [`StallParams`].
     struct Functions
     required {
         /// `cuptiPCSamplingEnable`
@@ -87,7 +87,7 @@ crate::functions! {
 
 /// How all parameters begin; then what is asked.
 #[repr(C)]
-struct Params<T> {
+struct StallParams<T> {
     size: usize,
     private: *mut c_void,
     context: *mut c_void,
@@ -100,8 +100,8 @@ fn call<T>(
     context: *mut c_void,
     asked: T,
 ) -> Code {
-    let mut params = Params {
-        size: size_of::<Params<T>>(),
+    let mut params = StallParams {
+        size: size_of::<StallParams<T>>(),
         private: std::ptr::null_mut(),
         context,
         asked,
@@ -470,7 +470,10 @@ mod tests {
             [64, 80, 32]
         );
         assert_eq!(
-            [size_of::<Params<()>>(), size_of::<Params<Listed>>()],
+            [
+                size_of::<StallParams<()>>(),
+                size_of::<StallParams<Listed>>()
+            ],
             [24, 48]
         );
         assert_eq!(

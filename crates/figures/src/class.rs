@@ -50,7 +50,7 @@ impl Class {
 
 /// What is known of a kernel.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Known<'a> {
+pub(crate) struct KnownKernel<'a> {
     /// How long it takes, in the mean.
     pub(crate) mean: Ns,
     /// How long the GPU is idle right before it, since the call that launches it began, where it has one of its own.
@@ -64,7 +64,7 @@ pub(crate) struct Known<'a> {
 }
 
 /// The class, and in a few words what it rests on.
-pub(crate) fn find(known: &Known<'_>) -> (Class, String) {
+pub(crate) fn find(known: &KnownKernel<'_>) -> (Class, String) {
     if known.is_communication {
         return (Class::Unknown, "communication".to_owned());
     }
@@ -100,7 +100,7 @@ pub(crate) fn find(known: &Known<'_>) -> (Class, String) {
 }
 
 /// What of the launch makes a kernel wait.
-fn why_waiting(known: &Known<'_>) -> String {
+fn why_waiting(known: &KnownKernel<'_>) -> String {
     if let Some(waste) = waste(known.fill, known.sms) {
         return waste;
     }
@@ -196,7 +196,7 @@ mod tests {
             (&slow, &full, Class::Latency, "near no peak"),
         ];
         for (counted, fill, class, words) in cases {
-            let known = Known {
+            let known = KnownKernel {
                 mean: 500_000,
                 launch: Some(4_000),
                 fill,
@@ -205,7 +205,7 @@ mod tests {
                 is_communication: false,
             };
             assert_eq!(find(&known), (class, words.to_owned()));
-            let short = Known {
+            let short = KnownKernel {
                 mean: 1_500,
                 ..known
             };
@@ -217,7 +217,7 @@ mod tests {
                 )
             );
             assert_eq!(
-                find(&Known {
+                find(&KnownKernel {
                     counted: None,
                     ..known
                 })
@@ -225,7 +225,7 @@ mod tests {
                 Class::Unknown
             );
             assert_eq!(
-                find(&Known {
+                find(&KnownKernel {
                     is_communication: true,
                     ..known
                 })

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
-use crate::class::{self, Class, Known};
+use crate::class::{self, Class, KnownKernel};
 use crate::communication::is_communication;
 use crate::counted::{self, Counted, Estimate, LEAST};
 use crate::fill::Fill;
@@ -185,7 +185,7 @@ pub(crate) fn rows(
         row.count += ran.count;
         row.total_ns += ran.time;
         let mean = ran.time / ran.count.max(1) as Ns;
-        let (class, limit) = class::find(&Known {
+        let (class, limit) = class::find(&KnownKernel {
             mean,
             launch: waited,
             fill: &row.fill,

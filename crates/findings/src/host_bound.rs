@@ -106,7 +106,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !cases::HOST_SHARE.is_reached_by(f.idle_share()) || cases::NO_KERNEL.holds(f.kernels == 0) {
         return None;
     }
-    let work = Work::of(scope, f);
+    let work = HostWork::of(scope, f);
     let idle: Ns = work.at.iter().map(|a| a.0).sum();
     let longest = work.at.iter().map(|a| a.0).max();
     let is_once = scope.window.is_none() && longest.is_some_and(|longest| 2 * longest > idle);
@@ -203,7 +203,7 @@ fn in_words(scope: &Scope, told: Cure, seen: &str) -> (String, &'static str) {
 
 /// What the host does while a device waits for it.
 #[derive(Default)]
-struct Work {
+struct HostWork {
     /// The gaps, and how much of each it is.
     at: Vec<(Ns, Occurrence)>,
     by_name: FxHashMap<Option<NameId>, Ns>,
@@ -212,7 +212,7 @@ struct Work {
     on_fetched: Ns,
 }
 
-impl Work {
+impl HostWork {
     /// What it is at for most of the time, and for how long.
     fn most(&self) -> Option<(Option<NameId>, Ns)> {
         let by_name = self.by_name.iter().map(|(name, time)| (*name, *time));
@@ -227,7 +227,7 @@ impl Work {
     }
 
     fn of(scope: &Scope, f: &DeviceFigures) -> Self {
-        let mut work = Work::default();
+        let mut work = HostWork::default();
         let may_be_ahead = scope.may_be_ahead(f);
         let new = new_kernels(scope, f);
         for (gap, pieces) in scope.gaps(f) {

@@ -140,7 +140,7 @@ struct Late {
 }
 
 /// What to do, how that is called as a cure, the change of the source, and what is launched how.
-type Cure = (String, &'static str, &'static str, &'static str);
+type LaunchCure = (String, &'static str, &'static str, &'static str);
 
 impl Late {
     /// Whether most of it lies behind values that came back.
@@ -149,7 +149,7 @@ impl Late {
     }
 
     /// By what is launched beside graphs, if that is so.
-    fn cure(&self, beside: Option<String>, is_jax: bool) -> Cure {
+    fn cure(&self, beside: Option<String>, is_jax: bool) -> LaunchCure {
         let (jit, capture) = (
             "one jax.jit around the step",
             "capturing more in the CUDA graph",

@@ -83,7 +83,7 @@ impl Rounds {
         let Some(needed) = needed.get(&f.index) else {
             return rounds;
         };
-        let copies = Copies::of(scope, f);
+        let copies = LargeCopies::of(scope, f);
         let mut since = Ns::MIN;
         for (at, &call) in needed.iter().enumerate() {
             let end = calls.end[call as usize];
@@ -146,13 +146,13 @@ fn name_of(scope: &Scope, call: CallId, work: Span) -> Option<String> {
 }
 
 /// The large copies of a device by when they were asked for, and when its kernels were launched.
-struct Copies {
+struct LargeCopies {
     copies: Vec<(Ns, Direction, Span, u64)>,
     kernels: Vec<Ns>,
 }
 
-impl Copies {
-    fn of(scope: &Scope, f: &DeviceFigures) -> Copies {
+impl LargeCopies {
+    fn of(scope: &Scope, f: &DeviceFigures) -> LargeCopies {
         let graph = scope.causes.graph();
         let issued = |(lane, row)| graph.op_at(lane, row).map(|op| graph.issued(op));
         let is_large = |it: &&Copied| it.2.bytes > Copy::TINY_BYTES;
@@ -165,7 +165,7 @@ impl Copies {
         kernels.sort_unstable();
         let mut copies: Vec<_> = copies.collect();
         copies.sort_by_key(|it| it.0);
-        Copies { copies, kernels }
+        LargeCopies { copies, kernels }
     }
 
     /// When the next kernel is launched.

@@ -4,7 +4,7 @@ use crate::tui::draw::panel::{Panel, PanelLine};
 use crate::tui::draw::prelude::*;
 use crate::tui::view::age;
 use activity::text::printable;
-use live::machine::{GpuLoad, Process, Sight};
+use live::machine::{GpuLoad, ProcessLoad, Sight};
 
 /// What attaching does, whatever the process.
 const MEANING: [&str; 4] = [
@@ -18,7 +18,7 @@ const FILTERED: &str =
 const DRAWS: &str = "It draws on the GPU. If it never uses CUDA, there is nothing to record.";
 
 /// The sentences for a process.
-fn sentences(gpu: &GpuLoad, process: &Process) -> Vec<(String, Role)> {
+fn sentences(gpu: &GpuLoad, process: &ProcessLoad) -> Vec<(String, Role)> {
     let mut lines = Vec::new();
     let mut add = |text: &str, role| lines.push((printable(text), role));
     if let Sight::Seen(seen) = &process.sight {
@@ -52,7 +52,13 @@ fn sentences(gpu: &GpuLoad, process: &Process) -> Vec<(String, Role)> {
     lines
 }
 
-pub(super) fn draw(gpu: &GpuLoad, process: &Process, theme: &Theme, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(
+    gpu: &GpuLoad,
+    process: &ProcessLoad,
+    theme: &Theme,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let width = usize::from(area.width).saturating_sub(4);
     let mut lines: Vec<PanelLine> = Vec::new();
     for (text, role) in sentences(gpu, process) {
@@ -78,9 +84,9 @@ mod tests {
 
     #[test]
     fn nothing_that_is_said_is_long() {
-        let unknown = [Sight::Hidden, Sight::Elsewhere].map(|sight| Process {
+        let unknown = [Sight::Hidden, Sight::Elsewhere].map(|sight| ProcessLoad {
             sight,
-            ..Process::default()
+            ..ProcessLoad::default()
         });
         let lacks = unknown.iter().filter_map(|it| it.right().err());
         for text in MEANING.into_iter().chain([FILTERED, DRAWS]).chain(lacks) {

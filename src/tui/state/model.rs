@@ -15,7 +15,7 @@ use super::troubles::{self, Trouble};
 use super::{Run, ViewNeeds};
 use crate::board::Entry;
 use crate::report::standing::Standing;
-use live::machine::{GpuLoad, Machine, Process};
+use live::machine::{GpuLoad, Machine, ProcessLoad};
 
 /// A process that may be attached to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub struct Model {
 
 impl Model {
     /// A process and its GPU, as long as it is there.
-    pub fn target(&self, target: Target) -> Option<(&GpuLoad, &Process)> {
+    pub fn target(&self, target: Target) -> Option<(&GpuLoad, &ProcessLoad)> {
         let (gpu, process) = self.machine.process(target.gpu, target.pid)?;
         (process.began() == target.began).then_some((gpu, process))
     }

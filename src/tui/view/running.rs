@@ -6,7 +6,7 @@ use super::list::Cell;
 use crate::tui::theme::Role;
 use activity::text::printable;
 use activity::units::bytes;
-use live::machine::{GpuLoad, PAST, Process, Sight};
+use live::machine::{GpuLoad, PAST, ProcessLoad, Sight};
 
 /// Columns of a GPU's line before the last minute.
 const BEFORE: u16 = 68;
@@ -61,7 +61,7 @@ fn minute(past: &[Option<u32>], columns: u16) -> Vec<(u8, Role)> {
     (0..columns).map(height).collect()
 }
 
-pub(super) fn process(process: &Process) -> Vec<Cell> {
+pub(super) fn process(process: &ProcessLoad) -> Vec<Cell> {
     let (user, began, command) = match &process.sight {
         Sight::Seen(seen) => {
             // The program's folder says little and takes much room.
@@ -99,7 +99,7 @@ pub fn age(age: Duration) -> String {
 }
 
 /// What a filter looks at.
-pub(super) fn texts(process: &Process) -> [String; 3] {
+pub(super) fn texts(process: &ProcessLoad) -> [String; 3] {
     let (user, command) = match &process.sight {
         Sight::Seen(seen) => (seen.user.clone(), seen.command.clone()),
         _ => Default::default(),
@@ -108,7 +108,7 @@ pub(super) fn texts(process: &Process) -> [String; 3] {
 }
 
 /// What there is to say of a process under the cursor.
-pub(super) fn sentences(process: &Process) -> Vec<&str> {
+pub(super) fn sentences(process: &ProcessLoad) -> Vec<&str> {
     let mut said = match (&process.sight, process.right()) {
         (Sight::Seen(seen), _) => vec![&seen.command, "Enter shows what attaching to it means."],
         (_, Ok(text) | Err(text)) => vec![text],

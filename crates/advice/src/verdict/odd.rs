@@ -63,7 +63,7 @@ impl OddSteps {
         let more = |step: &usize| steps.spans[*step].len() - kind.median_ns;
         let total_ns: Ns = kind.costly.iter().map(more).sum();
         let count = kind.costly.len();
-        let looked = Looked::at(steps, kind)?;
+        let looked = OddAmong::at(steps, kind)?;
         let most = looked.idle(causes).or_else(|| looked.work(trace));
         let (bound_by, named, line) = most.unwrap_or((Bound::Unknown, String::new(), None));
         // A sleep once is a pause between two parts of the program: nothing of a step holds it up.
@@ -228,7 +228,7 @@ impl OddSteps {
 const EACH: &str = "different places";
 
 /// Some odd steps, and some others.
-struct Looked<'s> {
+struct OddAmong<'s> {
     steps: &'s Steps,
     odd: Vec<usize>,
     others: Vec<usize>,
@@ -237,7 +237,7 @@ struct Looked<'s> {
     more: Ns,
 }
 
-impl<'s> Looked<'s> {
+impl<'s> OddAmong<'s> {
     fn at(steps: &'s Steps, kind: &StepKind) -> Option<Self> {
         let some = |all: Vec<usize>| -> Vec<usize> {
             let stride = all.len().div_ceil(LOOKED_AT).max(1);
@@ -248,7 +248,7 @@ impl<'s> Looked<'s> {
         let usual = time(&others) / others.len().max(1) as Ns;
         let more = time(&odd) - usual * odd.len() as Ns;
         let is_told = !odd.is_empty() && !others.is_empty();
-        is_told.then_some(Looked {
+        is_told.then_some(OddAmong {
             steps,
             odd,
             others,

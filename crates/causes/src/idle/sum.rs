@@ -117,7 +117,7 @@ pub(super) enum Label {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Key {
+struct SumKey {
     cause: Cause,
     group: Group,
     certainty: Certainty,
@@ -128,13 +128,13 @@ struct Key {
 /// Sums under way.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sums {
-    sums: FxHashMap<Key, (u64, Ns, StackCounts)>,
+    sums: FxHashMap<SumKey, (u64, Ns, StackCounts)>,
 }
 
 impl Sums {
     /// Adds a piece of a gap.
     pub(super) fn add(&mut self, causes: &Causes<'_>, gap: Gap, piece: &Piece) {
-        let key = Key {
+        let key = SumKey {
             cause: piece.cause,
             group: causes.group(gap, piece),
             certainty: piece.certainty,

@@ -2,8 +2,8 @@ use super::*;
 
 const CUBIN: &[u8] = include_bytes!("waits.cubin");
 
-fn lines_of(cubin: &[u8]) -> Option<Lines> {
-    let mut lines = Lines::default();
+fn lines_of(cubin: &[u8]) -> Option<ModuleLines> {
+    let mut lines = ModuleLines::default();
     lines.add(Module(7, tables(cubin)?));
     Some(lines)
 }

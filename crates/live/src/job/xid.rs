@@ -49,12 +49,12 @@ impl Xid {
 }
 
 /// What was seen, or why nothing can be; nothing before that is known.
-type Seen = Option<Result<Vec<Xid>, String>>;
+type SeenXids = Option<Result<Vec<Xid>, String>>;
 
 /// Who watches this machine's GPUs until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Xids {
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<SeenXids>>,
     /// The thread ends when this end is gone.
     _stop: Sender<()>,
     _thread: Joined,
@@ -85,13 +85,13 @@ impl Xids {
         })
     }
 
-    pub(crate) fn seen(&self) -> Seen {
+    pub(crate) fn seen(&self) -> SeenXids {
         whole(&self.seen).clone()
     }
 }
 
 /// A thread that panicked left it whole.
-fn whole(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
+fn whole(seen: &Mutex<SeenXids>) -> MutexGuard<'_, SeenXids> {
     seen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

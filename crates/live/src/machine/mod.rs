@@ -34,7 +34,7 @@ pub struct Machine {
 
 impl Machine {
     /// A process and its GPU, by NVML's number.
-    pub fn process(&self, gpu: u32, pid: u32) -> Option<(&GpuLoad, &Process)> {
+    pub fn process(&self, gpu: u32, pid: u32) -> Option<(&GpuLoad, &ProcessLoad)> {
         let gpu = self.gpus.iter().find(|it| it.index == gpu)?;
         let process = gpu.processes.iter().find(|it| it.pid == pid)?;
         Some((gpu, process))
@@ -55,12 +55,12 @@ pub struct GpuLoad {
     pub power: Option<u32>,
     /// `busy` at the last looks, the newest last, [`PAST`] at most; `None` where nobody looked.
     pub past: Vec<Option<u32>>,
-    pub processes: Vec<Process>,
+    pub processes: Vec<ProcessLoad>,
 }
 
 /// A process on a GPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Process {
+pub struct ProcessLoad {
     /// As NVML numbers it, or as this process namespace does where `is_listed` is false.
     pub pid: u32,
     pub sight: Sight,
@@ -74,7 +74,7 @@ pub struct Process {
     pub is_listed: bool,
 }
 
-impl Process {
+impl ProcessLoad {
     /// When it began, where that is known.
     pub fn began(&self) -> Option<u64> {
         match &self.sight {
@@ -204,14 +204,14 @@ impl Watcher {
         }
     }
 
-    fn processes(&self, known: &Known, device: &Device) -> Vec<Process> {
+    fn processes(&self, known: &Known, device: &Device) -> Vec<ProcessLoad> {
         let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
         let since = since.saturating_sub(RECENT).as_micros();
         let shares = nvml::process_shares(device, since as u64);
         let local = self.local.iter();
         let local = local.filter(|it| it.1.contains(&known.identity.index));
         let local: Vec<u32> = local.map(|it| it.0).collect();
-        let mut all: Vec<Process> = Vec::new();
+        let mut all: Vec<ProcessLoad> = Vec::new();
         let computes = nvml::processes(device).unwrap_or_default();
         let lists = [computes, nvml::graphics_processes(device)];
         for (list, draws) in lists.into_iter().zip([false, true]) {
@@ -219,7 +219,7 @@ impl Watcher {
                 // A number that has the GPU's files open here is ours, whatever the namespace.
                 let is_ours = self.has_drivers_ids || local.contains(&it.pid);
                 let share = |all: &BTreeMap<_, _>| all.get(&it.pid).copied().unwrap_or(0);
-                all.push(Process {
+                all.push(ProcessLoad {
                     pid: it.pid,
                     sight: match is_ours {
                         true => self.proc.sight(it.pid),
@@ -232,10 +232,10 @@ impl Watcher {
                 });
             }
         }
-        all.extend(local.into_iter().map(|pid| Process {
+        all.extend(local.into_iter().map(|pid| ProcessLoad {
             pid,
             sight: self.proc.sight(pid),
-            ..Process::default()
+            ..ProcessLoad::default()
         }));
         // Who computes and draws is one; what NVML says goes first.
         all.sort_by_key(|it| (it.pid, !it.is_listed, it.draws));

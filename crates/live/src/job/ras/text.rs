@@ -11,7 +11,7 @@ struct Launched {
 }
 
 /// What is being read.
-enum Part {
+enum RasPart {
     Other,
     /// Ranks that do not answer.
     Incomplete,
@@ -23,28 +23,28 @@ enum Part {
 pub(super) fn read(answer: &[u8]) -> Option<Answer> {
     let text = String::from_utf8_lossy(answer);
     let mut found = Answer::default();
-    let mut part = Part::Other;
+    let mut part = RasPart::Other;
     let mut is_answer = false;
     for line in text.lines().map(str::trim).chain([""]).take(MOST) {
         is_answer |= line.starts_with("Communicators...");
         let kind = line.strip_prefix("Communicator ranks have different ");
         if let Some((kind, "counts")) = kind.and_then(|it| it.split_once(" operation ")) {
-            part = Part::Counts(short(kind), Vec::new());
+            part = RasPart::Counts(short(kind), Vec::new());
         } else if line.starts_with('#') && line.ends_with(" INCOMPLETE") {
-            part = Part::Incomplete;
+            part = RasPart::Incomplete;
         } else if line.is_empty() {
-            if let Part::Counts(kind, sets) = std::mem::replace(&mut part, Part::Other) {
+            if let RasPart::Counts(kind, sets) = std::mem::replace(&mut part, RasPart::Other) {
                 let room = LAGS - found.lags.len();
                 found.lags.extend(lags(&kind, &sets).take(room));
             }
         } else {
             match &mut part {
-                Part::Incomplete => {
+                RasPart::Incomplete => {
                     let rank = named(line).map(|(rank, pid, host)| (rank, host, pid));
                     found.missing.extend(rank);
                 }
-                Part::Counts(_, sets) => add(sets, line),
-                Part::Other => {}
+                RasPart::Counts(_, sets) => add(sets, line),
+                RasPart::Other => {}
             }
         }
     }
