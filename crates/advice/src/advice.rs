@@ -355,6 +355,22 @@ impl<'a> Advice<'a> {
         all
     }
 
+    /// What could be better where there are no steps: since each device's first work, where all is looked at.
+    fn without_steps<'w>(
+        &self,
+        whole: &Scope<'_>,
+        whatif: impl Fn() -> Result<WhatIf<'w>, String> + Sync,
+    ) -> Vec<Finding> {
+        let stop = &self.facts.stop;
+        if whole.window.is_some() || whole.ranks.is_some() {
+            return findings::weighed(whole, whatif, stop);
+        }
+        let begins = |f: &DeviceFigures| steps::begins(self.facts.trace, f.index);
+        let since = |f: &DeviceFigures| f.clone().since(begins(f));
+        let devices: Vec<_> = whole.devices.iter().map(since).collect();
+        findings::weighed(&whole.within(None, &devices), whatif, stop)
+    }
+
     /// In what is no run of a scenario. `whole` looks at all of it, or at what is asked about.
     fn of_program(&self, whole: &Scope<'_>, steps: &[Steps]) -> Judgement {
         let stop = &self.facts.stop;
@@ -378,16 +394,8 @@ impl<'a> Advice<'a> {
             None => steps.steady_span(),
         };
         let Some(window) = steps.iter().map(aligned).reduce(Span::hull) else {
-            let devices: Vec<_>;
-            let mut scope = whole.clone();
-            if whole.window.is_none() && whole.ranks.is_none() {
-                let begins = |f: &DeviceFigures| steps::begins(self.facts.trace, f.index);
-                let since = |f: &DeviceFigures| f.clone().since(begins(f));
-                devices = whole.devices.iter().map(since).collect();
-                scope = whole.within(None, &devices);
-            }
             return Judgement {
-                findings: findings::weighed(&scope, whatif, stop),
+                findings: self.without_steps(whole, whatif),
                 ..Judgement::default()
             };
         };
@@ -408,19 +416,7 @@ impl<'a> Advice<'a> {
         if let Some(rate) = steps::main(steps).and_then(Steps::pace) {
             findings::no_cure::paced(&steady, rate, &mut findings);
         }
-        // The median of uneven steps is no part of what all of them take, and no step may save more than its part.
-        let mean = |of: &Steps| window.len() / of.steady.len().max(1) as Ns;
-        let step = steps::main(steps).map(|of| OfSteps {
-            one: match of.main().is_uneven {
-                true => mean(of),
-                false => of.main().median_ns.min(mean(of)),
-            },
-            all: window.len(),
-            count: of.steady.len(),
-            of: kind,
-            first: of.steady.start,
-            found: of.spans.len(),
-        });
+        let step = steps::main(steps).map(|of| counted_in(of, window, kind));
         for it in &mut findings {
             // Not of the steps that others are counted in.
             let is_of_run = whole.window.is_none() && it.rule.is_of_run();
@@ -440,6 +436,23 @@ impl<'a> Advice<'a> {
             ))),
             ..Judgement::default()
         }
+    }
+}
+
+/// The steps of a window that findings are counted in, of so many of their kind.
+fn counted_in(steps: &Steps, window: Span, kind: usize) -> OfSteps {
+    // The median of uneven steps is no part of what all of them take, and no step may save more than its part.
+    let mean = window.len() / steps.steady.len().max(1) as Ns;
+    OfSteps {
+        one: match steps.main().is_uneven {
+            true => mean,
+            false => steps.main().median_ns.min(mean),
+        },
+        all: window.len(),
+        count: steps.steady.len(),
+        of: kind,
+        first: steps.steady.start,
+        found: steps.spans.len(),
     }
 }
 
