@@ -49,6 +49,8 @@ pub enum Cause {
     Engine,
     /// The stream waited for another one: by the rules of the default stream, or as the times show.
     Stream,
+    /// The stream ran a function of the program on the CPU.
+    HostFunction,
     /// Another process had the GPU until then: they take turns.
     Process,
     /// Between two queued operations of one stream that need different engines.
@@ -189,6 +191,7 @@ impl Cause {
             Cause::Event => ("waiting for another stream's event", Group::Queue),
             Cause::Engine => ("copy engine or SMs busy", Group::Queue),
             Cause::Stream => ("waiting for another stream", Group::Queue),
+            Cause::HostFunction => ("function on the CPU in the stream", Group::Host),
             Cause::Process => (ANOTHER_PROCESS, Group::Process),
             Cause::EngineChange => ("hand-over between engines", Group::Queue),
             Cause::Queued => ("normal gap between operations", Group::Launch),

@@ -14,6 +14,7 @@ impl Cause {
             Cause::Event
                 | Cause::Engine
                 | Cause::Stream
+                | Cause::HostFunction
                 | Cause::Process
                 | Cause::EngineChange
                 | Cause::Queued

@@ -42,11 +42,17 @@ const REST: Ns = 8;
 
 /// Calls after which a stream may wait for what no record shows: a function on the CPU, a value in memory.
 const WAITING: [&str; 4] = [
-    "LaunchHostFunc",
-    "StreamAddCallback",
+    FUNCTIONS[0],
+    FUNCTIONS[1],
     "StreamWaitValue",
     "StreamBatchMemOp",
 ];
+
+/// Calls that put a function on the CPU into a stream.
+const FUNCTIONS: [&str; 2] = ["LaunchHostFunc", "StreamAddCallback"];
+
+/// So many calls before a launch are looked at for one.
+const CALLS_BACK: usize = 8;
 
 /// How another process has a device.
 #[derive(Clone, Debug, Default)]
@@ -173,12 +179,35 @@ impl Causes<'_> {
         self.graph.ops.call[gap.next as usize] != NONE
     }
 
-    /// Puts what shows to be a turn of another process in the place of what nobody knows. Without its call nothing but its length tells
+    /// The function on the CPU that a thread put into a stream right before this launch: no call between brought an operation.
+    fn function_before(&self, launch: CallId) -> Option<CallId> {
+        let calls = &self.graph.calls;
+        let previous =
+            |&call: &CallId| Some(calls.previous[call as usize]).filter(|it| *it != NONE);
+        let before = std::iter::successors(previous(&launch), previous);
+        let before = before.take_while(|&it| calls.first_op[it as usize] == NONE);
+        let is_one = |&it: &CallId| {
+            let name = self.graph.function(self.trace, it);
+            FUNCTIONS.iter().any(|one| name.contains(one))
+        };
+        before.take(CALLS_BACK).find(is_one)
+    }
+
+    /// Puts a function on the CPU, or what shows to be a turn of another process in the place of what nobody knows. Without its call nothing but its length tells
     /// of what an operation waited for.
     pub(super) fn put_turns(&self, gap: Gap, pieces: &mut [Piece]) {
         let is_alone = pieces.len() == 1;
         let turns = || self.device(gap.next).and_then(|it| self.turns(it));
         for piece in pieces.iter_mut().filter(|it| it.cause == Cause::Unknown) {
+            let function = match piece.culprit {
+                Culprit::Call(launch) => self.function_before(launch),
+                _ => None,
+            };
+            if let Some(call) = function {
+                (piece.cause, piece.culprit) = (Cause::HostFunction, Culprit::Call(call));
+                piece.certainty = Certainty::Likely;
+                continue;
+            }
             let time = piece.span.len();
             let is_turn = match self.may_be_turn(piece) {
                 true => turns().is_some_and(|it| it.is_named || it.holds(time)),

@@ -43,6 +43,7 @@ impl Cause {
     pub fn id(self) -> &'static str {
         match self {
             Cause::SyncDevice => "wait for the device",
+            Cause::HostFunction => "host function",
             Cause::Process => "switching to another process",
             Cause::SyncStream => "wait for a stream",
             Cause::SyncEvent => "wait for an event",

@@ -133,7 +133,11 @@ impl Walk<'_, '_> {
                 _ if piece.culprit == Culprit::Call(call) => left -= length,
                 // What an allocation or loading takes is to be saved, not the wait before it. Another program's turn
                 // has no sync to blame.
-                Cause::Unknown | Cause::Memory | Cause::Load | Cause::Process => {}
+                Cause::Unknown
+                | Cause::Memory
+                | Cause::Load
+                | Cause::HostFunction
+                | Cause::Process => {}
                 _ if left <= 0 => return,
                 cause => {
                     piece.root = Some(call);

@@ -363,6 +363,9 @@ impl Causes<'_> {
             Cause::Stream => {
                 format!("{next} waited {time} for {}", self.elsewhere(piece.culprit))
             }
+            Cause::HostFunction => format!(
+                "{next} waited {time} for a function of the program, which {name} put into the stream"
+            ),
             Cause::Process if piece.culprit == Culprit::Nobody => format!(
                 "{next} was launched and waited {time} for its turn: another program has the GPU; MPS lets them run on it together"
             ),

@@ -291,6 +291,29 @@ fn what_starts_late_behind_another_process_waits_for_its_turn() {
 }
 
 #[test]
+fn what_starts_late_behind_a_function_in_its_stream_waits_for_that() {
+    let of = |before: &str, is_between: bool| {
+        let mut scene = begun();
+        scene.call(before, 3_400, 3_450);
+        if is_between {
+            scene
+                .call("cudaLaunchKernel", 3_460, 3_480)
+                .kernel("first", 2, 10_000, 10_010);
+        }
+        scene
+            .call("cudaLaunchKernel", 3_500, 4_000)
+            .kernel("second", 1, 160_000, 170_000);
+        let (found, text) = pieces(&mut scene, 1, 100_000);
+        (found[0].0, text.sentence)
+    };
+    let (cause, text) = of("cudaLaunchHostFunc", false);
+    assert_eq!(cause, Cause::HostFunction);
+    text.must_have("which cudaLaunchHostFunc put into the stream");
+    assert_eq!(of("cudaLaunchHostFunc", true).0, Cause::Unknown);
+    assert_eq!(of("cudaEventRecord", false).0, Cause::Unknown);
+}
+
+#[test]
 fn a_pageable_copy_is_staged_wherever_its_call_began() {
     // The call begins while the kernel runs, until 10 us, and ends behind the copy's start.
     let of = |bytes: u64| {
