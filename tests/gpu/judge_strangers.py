@@ -330,6 +330,10 @@ def promised(told):
     if amounts and (len(amounts) > 1 or whole):
         share = amounts[0] / (amounts[1] if len(amounts) > 1 else float(whole[1].replace(",", "")) * UNITS[whole[2]])
         return (0.0 if re.search("at most|up to", gain) else share, share, share), f"{gain} ({share:.0%})"
+    # "could save at most all of it": the time that the finding is of, which is no more than the whole.
+    first = parts(told)[1]
+    if gain.startswith("try ") and "at most all of it" in first:
+        return (0.0, 1.0, 1.0), f"{gain}: at most all of it"
     return None, gain or "nothing"
 
 
