@@ -5,7 +5,7 @@ mod tree;
 
 use std::collections::BTreeMap;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
 use activity::anonymous::is_own;
@@ -248,7 +248,7 @@ impl StackCounts {
         let mut by: BTreeMap<(&str, u32, &str), Caller<'_>> = BTreeMap::new();
         for (&stack, &samples) in &self.stacks {
             let frames: Vec<&Frame> = trace.stacks().frames(stack).collect();
-            let mut met: Vec<(&str, u32, &str)> = Vec::new();
+            let mut met: FxHashSet<(&str, u32, &str)> = FxHashSet::default();
             let callers = frames.windows(2).enumerate();
             for (depth, two) in callers.filter(|it| is_own(&it.1[1].file)) {
                 let function = if two[1].line == 0 {
@@ -257,8 +257,7 @@ impl StackCounts {
                     ""
                 };
                 let key = (two[1].file.as_str(), two[1].line, function);
-                if !met.contains(&key) {
-                    met.push(key);
+                if met.insert(key) {
                     let of = by.entry(key).or_insert((0, depth, two[1], two[0]));
                     (of.0, of.1) = (of.0 + samples, of.1.min(depth));
                 }

@@ -101,3 +101,27 @@ pub fn add_functions<'f>(paths: &[Path<'f>], depth: usize, least: f64, into: &mu
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deep_stack_has_a_node_for_each_function_that_does_something() {
+        let frames: Vec<Frame> = (0..1_024)
+            .map(|i| Frame {
+                function: format!("f{i}"),
+                ..Frame::default()
+            })
+            .collect();
+        let frames: Vec<&Frame> = frames.iter().collect();
+        let mut nodes = Vec::new();
+        let halves = [&frames[..], &frames[512..]].map(|it| (it, 10, Span::default()));
+        add_functions(&halves, 0, 1.0, &mut nodes);
+        let told: Vec<_> = nodes
+            .iter()
+            .map(|it| (&*it.frame.function, it.samples))
+            .collect();
+        assert_eq!(told, [("f512", 20), ("f0", 10)]);
+    }
+}

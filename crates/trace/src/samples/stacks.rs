@@ -7,6 +7,9 @@ use super::super::pool::Interned;
 use activity::anonymous::{is_own, short_file};
 use activity::{Frame, NameId, StackId};
 
+/// So many of a stack's frames are looked at, the innermost ones: some of what looks at them calls itself for each.
+const FRAMES_MAX: usize = 1_024;
+
 /// All stacks of a timeline, each defined once.
 #[derive(Clone, Debug, Default)]
 pub struct Stacks {
@@ -28,10 +31,10 @@ impl Stacks {
         frames.map(|it| &*it.file)
     }
 
-    /// The frames of a stack, innermost first.
+    /// The frames of a stack, innermost first: [`FRAMES_MAX`] at most.
     pub fn frames(&self, stack: StackId) -> impl Iterator<Item = &Frame> {
         let of = |number| self.frames.entries.get(number as usize);
-        self.numbers(stack).filter_map(of)
+        self.numbers(stack).take(FRAMES_MAX).filter_map(of)
     }
 
     fn numbers(&self, stack: StackId) -> impl Iterator<Item = u32> + '_ {

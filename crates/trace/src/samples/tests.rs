@@ -279,3 +279,11 @@ fn of_deep_stacks_of_many_threads_as_many_frames_are_drawn_as_there_is_room() {
     let all = Span::new(0, 12_000 * MS);
     assert_eq!(sampled.within(4_000, all).count(), 20);
 }
+
+/// 1.3 MB held a stack of 20,000 frames, and what calls itself for each of them overflowed its own stack.
+#[test]
+fn of_a_stack_without_end_the_innermost_frames_are_looked_at() {
+    let (trace, _) = crowd(1, 20_000, 1);
+    assert_eq!(trace.stacks().frames(20_000).count(), 1_024);
+    assert_eq!(trace.stacks().frames(107).count(), 101);
+}
