@@ -401,18 +401,21 @@ pub fn add_quiet(
     all
 }
 
+/// So many threads are looked through for one that works, at each gap.
+const THREADS_MAX: usize = 64;
+
 /// Another thread that is in the program's own code for most of a stretch in which this one waits, such as a callback's.
 /// What threads are in at all times is no such work.
 fn working(trace: &Trace, process: usize, waits: u32, span: Span) -> Option<u32> {
     let sampled = &trace.processes()[process].sampled;
-    let threads = sampled.threads();
-    if threads.len() < 2 || sampled.within(waits, span).any(|it| it.is_running) {
+    if !sampled.has_look(span) || sampled.within(waits, span).any(|it| it.is_running) {
         return None;
     }
     let all = sampled.within(waits, span).count();
     let is_own = |stack| trace.stacks().own_line(stack).is_some();
     let runs = |it| sampled.within(it, span).any(|it| it.is_running);
-    let others = threads.into_iter().filter(|&it| it != waits);
+    let threads = sampled.busiest(THREADS_MAX).into_iter();
+    let others = threads.filter(|&it| it != waits);
     others
         .filter(|&it| {
             2 * sampled

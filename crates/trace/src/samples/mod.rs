@@ -7,6 +7,8 @@ mod stacks;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Reverse;
+
 use rustc_hash::FxHashMap;
 
 pub use activity::anonymous::short_file;
@@ -138,6 +140,22 @@ impl ProcessSamples {
         let mut all: Vec<u32> = self.threads.keys().copied().collect();
         all.sort_unstable();
         all
+    }
+
+    /// Those of them whose stacks changed most often, this many at most.
+    pub fn busiest(&self, most: usize) -> Vec<u32> {
+        let mut all = self.threads();
+        if all.len() > most {
+            all.sort_by_key(|it| Reverse(self.threads[it].len()));
+            all.truncate(most);
+        }
+        all
+    }
+
+    /// Whether a look lies within a window.
+    pub fn has_look(&self, window: Span) -> bool {
+        let next = self.looks.partition(|&time| time < window.start);
+        self.looks.get(next).is_some_and(|&time| time < window.end)
     }
 
     /// First look to last.

@@ -287,3 +287,15 @@ fn of_a_stack_without_end_the_innermost_frames_are_looked_at() {
     assert_eq!(trace.stacks().frames(20_000).count(), 1_024);
     assert_eq!(trace.stacks().frames(107).count(), 101);
 }
+
+#[test]
+fn of_many_threads_those_are_busiest_whose_stacks_change() {
+    let (trace, _) = crowd(5, 2, 1);
+    let sampled = &trace.processes()[0].sampled;
+    assert_eq!(sampled.busiest(8), [1, 2, 3, 4, 5]);
+    assert_eq!(sampled.busiest(2), [1, 2]);
+    let second = 1_000 * MS;
+    assert!(sampled.has_look(Span::new(600 * MS, 601 * MS)));
+    assert!(!sampled.has_look(Span::new(601 * MS, second)));
+    assert!(!sampled.has_look(Span::new(20 * second, 30 * second)));
+}
