@@ -10,6 +10,9 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     elsewhere(scope).or_else(|| one_after_another(scope))
 }
 
+const TOGETHER: &str =
+    "Where they need nothing of each other, start them together, from a thread for each GPU.";
+
 /// GPUs of one process that begin when the one before has ended, and bring nothing back that the next one could need.
 fn one_after_another(scope: &Scope) -> Option<Finding> {
     let mut all: Vec<_> = scope.devices.iter().collect();
@@ -29,6 +32,8 @@ fn one_after_another(scope: &Scope) -> Option<Finding> {
     let (least, most) = (*times.iter().min()?, *times.iter().max()?);
     let whole = Span::new(first.span.start, last.span.end).len();
     let is_worth = cases::LARGE_SHARE.is_reached_by(share(least, whole));
+    let at = all.iter().map(|f| Occurrence::Gap(f.index, f.span));
+    let at: Vec<_> = at.collect();
     (all.len() > 1 && is_after && is_one && !hands_on && is_worth).then(|| Finding {
         title: format!(
             "{} GPUs work one after another: each for {} of {}",
@@ -39,9 +44,9 @@ fn one_after_another(scope: &Scope) -> Option<Finding> {
             },
             duration(whole)
         ),
-        advice: "Where they need nothing of each other, start them together, from a thread for each GPU.".to_owned(),
+        advice: TOGETHER.to_owned(),
         cure: "starting the GPUs together",
-        ..scope.found(whole, whole - most, &all.iter().map(|f| Occurrence::Gap(f.index, f.span)).collect::<Vec<_>>())
+        ..scope.found(whole, whole - most, &at)
     })
 }
 

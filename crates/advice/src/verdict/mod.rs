@@ -381,6 +381,7 @@ fn beside(
         verdict.text = odd.sentence();
         verdict.scope.of = Answered::OddSteps;
         (verdict.bound_by, verdict.share, verdict.line) = (odd.bound_by, odd.share, None);
+        verdict.span_ns = odd.of_ns();
         (verdict.cost_ns, verdict.cost_a_step_ns) = (odd.total_ns, Some(odd.more_ns));
     }
     if is_whole {

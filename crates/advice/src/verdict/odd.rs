@@ -160,6 +160,11 @@ impl OddSteps {
         )
     }
 
+    /// The time of all steady steps, which `share` is a part of.
+    pub fn of_ns(&self) -> Ns {
+        (self.total_ns as f64 / self.share) as Ns
+    }
+
     /// What a step takes at the mean.
     fn mean(&self) -> Ns {
         (self.median as f64 / (1.0 - self.share).max(f64::EPSILON)) as Ns
@@ -195,7 +200,7 @@ impl OddSteps {
             ),
             _ => (rarely, ""),
         };
-        let all = (self.total_ns as f64 / self.share) as Ns;
+        let all = self.of_ns();
         Finding {
             rule: Rule::OddSteps,
             title: self.sentence(),

@@ -1180,6 +1180,7 @@ fn odd_steps_that_lose_more_take_the_headline() {
     );
     assert!((once.share - 20.0 / 53.11).abs() < 1e-3, "{once:?}");
     assert_eq!(once.cost_a_step_ns, Some(20_000_000));
+    assert!((once.span_ns - 53_110_000).abs() < 50_000, "{once:?}");
     // As a finding it is told by the step, too: 20 ms in eleven steps.
     let finding = as_finding(once.odd.as_ref().expect("odd steps"));
     assert!(

@@ -61,14 +61,14 @@ pub struct Turns {
     pub turn: Option<Ns>,
     /// Whether NVML names it.
     pub(super) is_named: bool,
-    /// Kernels that a turn lies within: their start, and how long it is.
-    cut: Vec<(Ns, Ns)>,
+    /// Kernels that a turn lies within, one for each turn: their span, and how long the turn is.
+    cut: Vec<(Span, Ns)>,
 }
 
 impl Turns {
     /// The turns that lie in kernels which start within a span.
     pub fn in_kernels(&self, span: Span) -> impl Iterator<Item = Ns> {
-        let cut = self.cut.iter().filter(move |it| span.contains(it.0));
+        let cut = self.cut.iter().filter(move |it| span.contains(it.0.start));
         cut.map(|it| it.1)
     }
 
@@ -141,7 +141,7 @@ fn waits_for_cpu(causes: &Causes<'_>) -> bool {
 }
 
 /// Kernels that take a turn longer than others of their shape do, which are most.
-fn cut(causes: &Causes<'_>, device: usize, turn: Ns) -> Vec<(Ns, Ns)> {
+fn cut(causes: &Causes<'_>, device: usize, turn: Ns) -> Vec<(Span, Ns)> {
     let graph = causes.graph;
     let mut by: FxHashMap<ShapeId, Vec<Span>> = FxHashMap::default();
     for &op in graph.ops.of_device(device) {
@@ -153,13 +153,20 @@ fn cut(causes: &Causes<'_>, device: usize, turn: Ns) -> Vec<(Ns, Ns)> {
     for spans in by.into_values() {
         let mut times: Vec<Ns> = spans.iter().map(|it| it.len()).collect();
         let usual = lower_median(&mut times).unwrap_or(0);
-        let longer = spans.iter().map(|it| (it.start, it.len() - usual));
-        let cut: Vec<(Ns, Ns)> = longer.filter(|it| is_as_long(it.1, turn)).collect();
+        let longer = spans.iter().map(|it| (*it, it.len() - usual));
+        let cut: Vec<(Span, Ns)> = longer.filter(|it| is_as_long(it.1, turn)).collect();
         if 2 * usual < turn && 2 * cut.len() < spans.len() {
             all.extend(cut);
         }
     }
-    all.sort_unstable();
+    all.sort_unstable_by_key(|it| (it.0.start, it.0.end));
+    // Kernels of several streams that run at once lost one turn together.
+    let mut end = Ns::MIN;
+    all.retain(|(span, _)| {
+        let is_next = span.start >= end;
+        end = if is_next { span.end } else { end };
+        is_next
+    });
     all
 }
 

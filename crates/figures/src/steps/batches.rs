@@ -97,13 +97,14 @@ pub(super) fn read(name: &str) -> Option<Batch> {
 fn numbers(text: &str) -> Vec<(String, u64)> {
     let (mut fields, mut word) = (Vec::<(String, u64)>::new(), "batch");
     for part in text.split([' ', '=', '(', ')']).filter(|it| !it.is_empty()) {
-        let Ok(number) = part.parse() else {
+        // A greater number counts nothing that a step has.
+        let Ok(number) = part.parse::<u32>() else {
             word = part;
             continue;
         };
         let is_second = fields.last().is_some_and(|it| it.0 == word);
         let name = format!("{word}{}", if is_second { "_tokens" } else { "" });
-        fields.push((name, number));
+        fields.push((name, number.into()));
     }
     fields
 }
@@ -164,6 +165,7 @@ mod tests {
             "step[",
             "execute_context_0(0)_generation_0(0)",
             "[DECODE]",
+            "execute_context_18446744073709551615(1)_generation_0(0)",
         ] {
             assert_eq!(of(other), None, "{other}");
         }

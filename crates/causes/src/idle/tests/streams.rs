@@ -421,6 +421,10 @@ fn what_is_late_by_one_and_the_same_time_waits_for_another_process() {
         turns(&mut late_by(few, &cut, soon)),
         (4, Some(2_300_000), 1)
     );
+    // A kernel beside it on another stream lost the same turn.
+    let mut two = late_by(few, &cut, soon);
+    two.kernel("long", 2, 89 * MS + 70_000, 89 * MS + 2_470_000);
+    assert_eq!(turns(&mut two), (4, Some(2_300_000), 1));
     let none = (0, None, 0);
     assert_eq!(turns(&mut late_by(few, &[25_000; 4], soon)), none);
     // Kernels of two sizes tell nothing by themselves, nor does a CPU that thinks as long before each launch.
