@@ -164,6 +164,38 @@ fn threads_that_wait_all_the_time() {
     });
 }
 
+/// A thread that waits for the device behind each launch, on ever more streams.
+#[test]
+fn waits_for_ever_more_streams() {
+    assert_linear(&["whatif", "--edit", "no-sync"], |n, at| {
+        let (n, mut out) = (1_500 * n, String::new());
+        for i in 0..n {
+            let (ts, correlation) = (100.0 * i as f64, format!(r#""correlation":{}"#, i + 1));
+            event(
+                &mut out,
+                "cuda_runtime",
+                "cudaLaunchKernel",
+                1,
+                ts,
+                5.0,
+                &correlation,
+            );
+            let args = format!(r#""device":0,"stream":{},{correlation}"#, i % (n / 6));
+            event(&mut out, "kernel", "k", 7, ts + 9.0, 50.0, &args);
+            event(
+                &mut out,
+                "cuda_runtime",
+                "cudaDeviceSynchronize",
+                1,
+                ts + 6.0,
+                60.0,
+                "",
+            );
+        }
+        write_trace(at, &out);
+    });
+}
+
 #[test]
 fn functions_inside_each_other() {
     assert_linear(&["report", "--json"], |n, at| {

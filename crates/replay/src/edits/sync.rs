@@ -94,8 +94,10 @@ fn process(on: &Editing<'_, '_>, call: u32) -> usize {
     on.scene.trace.lanes()[lane].key().process
 }
 
-/// Of more streams an operation takes no data: a made file may wait for hundreds before each.
+/// Of more streams an operation takes no data, and of none waited for longer ago: a made file may wait for
+/// hundreds before each.
 const STREAMS: usize = 32;
+const WAITED: usize = 1024;
 
 /// An operation depends on what a removed sync before it waited for, if that ran on another stream and can have made
 /// its input.
@@ -115,7 +117,7 @@ pub(super) fn keep_order(on: &mut Editing<'_, '_>, removed: &[(u32, Vec<u32>)]) 
         let mut met: FxHashSet<u32> = FxHashSet::default();
         // The last one first: it ends after all others of its stream.
         let sources = removed[from..to].iter().rev().flat_map(|it| &it.1);
-        for &source in sources {
+        for &source in sources.take(WAITED) {
             let before = &on.program.ops[source as usize];
             let may_bring = before.stream != stream
                 && (source as usize) < i

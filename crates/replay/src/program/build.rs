@@ -223,7 +223,7 @@ impl Build<'_, '_> {
     }
 }
 
-/// In so many streams kernels are looked at that run at the same time.
+/// In so many streams of a process kernels are looked at that run at the same time, and waited for.
 const STREAMS_MAX: usize = 64;
 
 /// The share of the SMs that a kernel needs: its blocks over those that fit at once. It is all of them where the source

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Build, INLINE};
+use super::{Build, INLINE, STREAMS_MAX};
 use crate::program::{Class, Dep, NONE};
 use activity::stats::lower_median;
 use activity::{Ns, What};
@@ -12,16 +12,34 @@ use trace::LaneId;
 /// How far back one that had been issued is looked for among operations of a stream.
 const BACK: usize = 8;
 
+/// Of many streams those count that were launched into last.
+fn launch_into(streams: &mut Vec<LaneId>, stream: LaneId) {
+    if streams.len() == STREAMS_MAX {
+        let known = streams.iter().rposition(|it| *it == stream);
+        streams.remove(known.unwrap_or(0));
+        streams.push(stream);
+    }
+}
+
 impl Build<'_, '_> {
     /// What calls wait for.
     pub(super) fn waits(&mut self) {
         let bases = self.bases();
         let mut streams: FxHashMap<usize, Vec<LaneId>> = FxHashMap::default();
         for (id, lane) in self.trace.streams() {
-            streams.entry(lane.key().process).or_default().push(id);
+            let list = streams.entry(lane.key().process).or_default();
+            // Waits for each of many would be as many dependencies as the square of a file's length.
+            if list.len() < STREAMS_MAX {
+                list.push(id);
+            }
         }
         for c in 0..self.program.calls.len() as u32 {
             let (id, kind) = (self.program.call_id(c), self.program.kind(c));
+            let first = self.graph.calls.first_op[id as usize];
+            if let Some(&lane) = self.graph.ops.lane.get(first as usize) {
+                let process = self.trace.lanes()[lane as LaneId].key().process;
+                launch_into(streams.entry(process).or_default(), lane as LaneId);
+            }
             let span = self.program.call_span(c);
             // A wait may last until after what lies within the window.
             let waited = self.program.op_of(self.graph.calls.waited[id as usize]);
