@@ -110,6 +110,8 @@ struct Beside {
     saves: Option<String>,
     /// " · streamed takes 256 MiB, not 32 MiB"; empty where both take about as much.
     memory: String,
+    /// "streamed: A stream for each batch."; empty where its file does not say.
+    does: String,
 }
 
 /// Before every record, and not so far that sums of times overflow.
@@ -232,6 +234,10 @@ impl<'a> Advice<'a> {
             };
             let saves = saves.filter(|_| first.has_bound());
             first.tried = saves.map(|it| format!("{it}, {how}"));
+            // What it does goes before what else would help.
+            if let Some((_, beside)) = first.tried.as_ref().zip(beside.as_ref()) {
+                first.advice.insert_str(0, &beside.does);
+            }
         }
         let first = judged.findings.first();
         let verdicts = judged.verdicts.iter_mut();
@@ -302,6 +308,7 @@ impl<'a> Advice<'a> {
                 takes: Ns::MAX / 4,
                 words: faster.words(),
                 saves: None,
+                does: String::new(),
                 memory: String::new(),
             });
         }
@@ -322,9 +329,14 @@ impl<'a> Advice<'a> {
             }
             _ => String::new(),
         };
+        let plan = self.facts.plan;
+        let does = plan.and_then(|it| Some(it.variants.get(best.variant.index)?.about.trim()));
+        let does = does.filter(|it| !it.is_empty());
+        let does = does.map(|it| format!("{}: {it} ", best.variant.name));
         Some(Beside {
             takes: time(best),
             memory,
+            does: does.unwrap_or_default(),
             words: format!("{next}{} ({}){clock}", takes(best), units::factor(factor)),
             saves: Some(format!(
                 "{} saves {}",

@@ -114,8 +114,8 @@ struct Placed {
     told: String,
     /// What follows the CPU's work; empty where that differs.
     ends_with: String,
-    /// The bytes of the next batch, where one gap waits for it.
-    batch: Option<u64>,
+    /// The bytes of the next batch, where gaps wait for it, and for how long they do.
+    batch: Option<(u64, Ns)>,
     is_once: bool,
 }
 
@@ -130,7 +130,7 @@ impl Placed {
         let &(longest, gap) = at.first()?;
         let is_host = group == Group::Host;
         let batch = batch_of(scope, f, at, time).filter(|_| is_host);
-        let before = batch.map(|it| format!(" before {} come to the GPU", bytes(it)));
+        let before = batch.map(|it| format!(" before {} come to the GPU", bytes(it.0)));
         if !cases::ONE_GAP.is_reached_by(share(longest, time)) {
             if let Some(before) = before {
                 let told = format!(", most of it{before}");
@@ -237,10 +237,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
             _ => advised(scope, f, (group, time), !is_cold, placed.is_once),
         }
         .to_owned(),
-        says: placed.batch.map(|it| Says {
+        says: placed.batch.map(|(it, waits)| Says {
             bound: Bound::Host,
             part: f.part(time),
-            why: match percent(share(time, f.idle_ns)).as_str() {
+            why: match percent(share(waits, f.idle_ns)).as_str() {
                 "100 %" => format!("waiting for the next batch of {}", bytes(it)),
                 part => format!("{part} of it waiting for the next batch of {}", bytes(it)),
             },
@@ -372,15 +372,15 @@ fn waits_in(scope: &Scope, f: &DeviceFigures, at: &[(Ns, Span)]) -> Option<Strin
     is_told.then(|| format!("{part} of it in {} syncs, in {}", waits.len(), name.0))
 }
 
-/// The bytes of the batches that nearly all of this idle time lies before: those of the longest gap.
-fn batch_of(scope: &Scope, f: &DeviceFigures, at: &[(Ns, Span)], time: Ns) -> Option<u64> {
+/// The bytes of the batches that nearly all of this idle time lies before: those of the longest gap. And how much of it does.
+fn batch_of(scope: &Scope, f: &DeviceFigures, at: &[(Ns, Span)], time: Ns) -> Option<(u64, Ns)> {
     let batches = at.iter();
     let mut batches = batches.filter_map(|it| Some((it.0, batch_behind(scope, f, it.1)?)));
     let (longest, bytes) = batches.next()?;
     let held = longest + batches.map(|it| it.0).sum::<Ns>();
     cases::ONE_GAP
         .is_reached_by(share(held, time))
-        .then_some(bytes)
+        .then_some((bytes, held))
 }
 
 /// So many operations in a row without a kernel bring a model.

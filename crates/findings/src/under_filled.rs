@@ -68,7 +68,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             kernels.size_text(),
             duration(kernels.time),
             part.words(kernels.time),
-            mostly(time, kernels.time),
+            if time == kernels.time { "all of it" } else { mostly(time, kernels.time) },
             cut_middle(scope.trace.names().short(most), NAME_MAX),
         ),
         advice: match has_blocks {

@@ -68,6 +68,10 @@ impl Finding {
                     ),
                 }
             }
+            // One step is told as it is.
+            _ if self.rule == Rule::OddSteps && self.count == 1 => {
+                format!("; could save at most {}", duration(self.bound_ns))
+            }
             _ => {
                 let of = if self.step.is_some() { " a step" } else { "" };
                 let all = if self.is_all { "all of it, " } else { "" };

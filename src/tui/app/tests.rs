@@ -296,18 +296,11 @@ fn nothing_is_said_of_files_that_are_still_being_read() {
         meanwhile.contains("◆ reading") && !meanwhile.contains("LIVE"),
         "{meanwhile}"
     );
-    let whole = app
-        .state
-        .model
-        .run
-        .trace
-        .operations_extent()
-        .expect("operations");
     let idle = |app: &App| -> i64 {
         app.state
             .model
             .idle
-            .idle_within(&app.state.model.run, 0, whole)
+            .idle_within(&app.state.model.run, 0, app.state.figures_span())
             .iter()
             .sum()
     };
@@ -584,7 +577,8 @@ fn no_key_waits_for_what_takes_long() {
     // The cause of a gap does not wait behind it.
     press(&mut app, "1vng");
     let until = std::time::Instant::now() + Duration::from_secs(20);
-    while !screen(&mut app).contains("idle 100 µs") || screen(&mut app).contains("computing why") {
+    while !screen(&mut app).contains("idle 100 µs") || screen(&mut app).contains("computing why …")
+    {
         assert!(std::time::Instant::now() < until, "{}", screen(&mut app));
         let _ = answers.recv_timeout(Duration::from_millis(20));
     }

@@ -25,7 +25,10 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         detail(state),
     );
     let is_simulated = state.model.run.trace.source.simulated;
-    let needed = pen::width(&title) + pen::width(&detail) + 13;
+    // The GPU's name stays where there is no room for what recording costs, and for the count of records.
+    let device = device(state);
+    let name = device.split(" · ").next().unwrap_or_default();
+    let needed = pen::width(&title) + pen::width(&detail) + pen::width(name) + 16;
     let total = |parts: &[(String, Style, bool)]| -> usize {
         parts.iter().map(|p| pen::width(&p.0) + 2).sum()
     };
@@ -62,9 +65,9 @@ pub fn draw(state: &State, theme: &Theme, area: Rect, buf: &mut Buffer) {
         let detail = pen::cut(detail, room);
         x = pen::text(buf, left, x, &detail, theme.fg(Role::Text));
     }
-    let device = device(state);
-    if usize::from(x) + 3 + pen::width(&device) < usize::from(start) {
-        pen::text(buf, left, x + 3, &device, theme.fg(Role::Dim));
+    let fits = |it: &&&str| usize::from(x) + 3 + pen::width(it) < usize::from(start);
+    if let Some(device) = [device.as_str(), name].iter().find(fits) {
+        pen::text(buf, left, x + 3, device, theme.fg(Role::Dim));
     }
     let mut x = start;
     for (text, style, _) in &right {

@@ -63,7 +63,7 @@ impl Focus {
         self.prediction
             .prepare(analyst, run, self.camera.scope, facts);
         self.search.prepare(analyst, run);
-        self.marks.prepare(analyst, run);
+        self.marks.prepare(analyst, run, facts);
         self.why.prepare(model, self.selection);
     }
 

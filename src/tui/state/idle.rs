@@ -14,6 +14,7 @@ use activity::{Ns, Span};
 use advice::Facts;
 use advice::facts::LastFacts;
 use causes::{Group, Shares};
+use figures::breakdown::Breakdown;
 use figures::steps;
 use trace::{Measure, Trace};
 
@@ -30,6 +31,9 @@ const FEW: usize = 20_000;
 /// What was done this long before a stretch is looked at too: it may be what the first gaps waited for.
 const BEFORE: Ns = 50_000_000;
 
+/// Records of a run up to which each question rests on all of them.
+const WHOLE: usize = 2_000_000;
+
 /// While a program runs, answers are at least this far apart.
 const PACE: Duration = Duration::from_secs(1);
 
@@ -37,6 +41,8 @@ const PACE: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, Default)]
 pub struct IdleMap {
     stretch: Span,
+    /// Whether the run went on then: what came later is not in it.
+    goes_on: bool,
     cells: usize,
     /// By device: the sums of all cells before each one, and of all; empty for one without operations in the stretch.
     sums: Vec<Vec<Shares>>,
@@ -134,12 +140,19 @@ fn sums(cells: Vec<Shares>) -> Vec<Shares> {
 
 /// The idle time of each device between operations within `span`, by cause. `None` when there are too many
 /// operations, or when it is stopped.
-pub(super) fn by_device(trace: &Trace, span: Span, stop: &Stop) -> Option<Vec<Shares>> {
+pub(super) fn by_device(
+    basis: &Basis,
+    trace: &Trace,
+    span: Span,
+    stop: &Stop,
+) -> Option<Vec<Shares>> {
     if operations(trace, span) > MOST {
         return None;
     }
     let mut all = vec![Shares::default(); trace.devices().len()];
-    pieces(&near(trace, span), span, stop, |device, span, group| {
+    let facts = basis.facts(trace);
+    let facts = facts.unwrap_or_else(|| near(trace, span));
+    pieces(&facts, span, stop, |device, span, group| {
         all[device][group as usize] += span.len();
     })?;
     Some(all)
@@ -188,7 +201,7 @@ fn pieces(
 /// The question, and its last answer.
 #[derive(Debug, Default)]
 pub struct Idle {
-    pub question: Question<Span, IdleMap>,
+    pub question: Question<(Span, bool), IdleMap>,
 }
 
 impl Idle {
@@ -205,24 +218,59 @@ impl Idle {
             return;
         };
         let stretch = stretch(on_screen.window, scope, on_screen.scope);
-        let (last, number, goes_on) = (Arc::clone(last), run.number, run.is_running());
+        let (basis, goes_on) = (Basis::of(run, last, stretch), run.is_running());
         self.question
-            .ask(analyst, run, stretch, move |trace, stop| {
-                // What is said of all of a run rests on the same facts.
-                let all = trace.operations_extent().filter(|_| !goes_on);
-                let facts = match all.is_some_and(|all| stretch.hull(all) == stretch) {
-                    true => last.facts(number, trace),
-                    false => near(trace, stretch),
-                };
-                IdleMap::of(&facts, stretch, stop).unwrap_or_default()
+            .ask(analyst, run, (stretch, goes_on), move |trace, stop| {
+                let facts = basis.facts(trace);
+                let facts = facts.unwrap_or_else(|| near(trace, stretch));
+                let found = IdleMap::of(&facts, stretch, stop).unwrap_or_default();
+                IdleMap { goes_on, ..found }
             });
     }
 
-    /// The idle time of a device within `window` by group, as far as it is known.
+    /// The idle time of a device within `window` by group, as far as it is known. Of a run that has ended that is all or
+    /// nothing: shares of a part would be read as those of the whole.
     pub fn idle_within(&self, run: &Run, device: usize, window: Span) -> Shares {
-        self.question
-            .last(run)
-            .map_or_else(Shares::default, |map| map.idle_within(device, window))
+        let is_whole = |map: &&IdleMap| {
+            let is_now = !map.goes_on && self.question.is_of(run);
+            run.is_running() || (is_now && map.stretch.hull(window) == map.stretch)
+        };
+        let map = self.question.last(run).filter(is_whole);
+        map.map_or_else(Shares::default, |map| map.idle_within(device, window))
+    }
+
+    /// The same, and the idle time whose cause is not known (yet).
+    pub fn told_within(&self, run: &Run, device: usize, window: Span) -> (Shares, Ns) {
+        let told = self.idle_within(run, device, window);
+        let parts = Breakdown::of_device(&run.trace, device, window);
+        (told, parts.idle() - told.iter().sum::<Ns>())
+    }
+
+    /// What stands for that.
+    pub fn untold(&self, run: &Run) -> &'static str {
+        match run.is_running() || self.question.is_open() {
+            true => "computing why",
+            false => "not looked into",
+        }
+    }
+}
+
+/// The facts of all of a run that has ended, on which rests what is said of a stretch, as in a report. Nothing where a long run
+/// is asked about a part.
+#[derive(Clone, Debug)]
+pub(super) struct Basis(Option<(Arc<LastFacts>, u64)>);
+
+impl Basis {
+    pub(super) fn of(run: &Run, last: &Arc<LastFacts>, stretch: Span) -> Basis {
+        let all = run.trace.operations_extent();
+        let is_all = all.is_some_and(|all| stretch.hull(all) == stretch);
+        let rests = !run.is_running() && (is_all || run.records() <= WHOLE);
+        Basis(rests.then(|| (Arc::clone(last), run.number)))
+    }
+
+    pub(super) fn facts<'t>(&'t self, trace: &'t Trace) -> Option<Facts<'t>> {
+        let (last, number) = self.0.as_ref()?;
+        Some(last.facts(*number, trace))
     }
 }
 
@@ -280,6 +328,34 @@ mod tests {
             (first.iter().sum::<Ns>() - 300_000).abs() <= 2 * 4_096,
             "{first:?}"
         );
+    }
+
+    #[test]
+    fn a_run_that_has_ended_has_all_causes_of_a_window_or_none() {
+        let gpus = KnownGpus::default();
+        let mut run = Run::new(fixture::trace(), None, gpus, Status::Running);
+        let whole = run.trace.operations_extent().expect("operations");
+        let mut camera = Camera::default();
+        camera.fit(&run);
+        camera.viewport.zoom(camera.viewport.window.start, 0.1);
+        let (mut idle, analyst, last) = (Idle::default(), Analyst::default(), Arc::default());
+        let known = |idle: &Idle, run: &Run, of| idle.idle_within(run, 0, of).iter().sum::<Ns>();
+        idle.prepare(&analyst, &run, camera.on_screen(), &last);
+        let part = known(&idle, &run, whole);
+        assert!(part > 0, "while it runs, what is known so far");
+        run.status = Status::Ended(activity::feed::Outcome::Complete);
+        assert_eq!(known(&idle, &run, whole), 0);
+        idle.prepare(&analyst, &run, camera.on_screen(), &last);
+        let near = camera.viewport.window.intersect(whole);
+        assert!(known(&idle, &run, near) > 0);
+        assert_eq!(
+            known(&idle, &run, whole),
+            0,
+            "of a part nobody tells the whole"
+        );
+        camera.fit(&run);
+        idle.prepare(&analyst, &run, camera.on_screen(), &last);
+        assert!(known(&idle, &run, whole) > part);
     }
 
     #[test]

@@ -98,6 +98,12 @@ impl State {
             true => String::new(),
             false => format!(" in {}", units::duration(used.len())),
         };
+        let run = &self.model.run;
+        let has_steps_to_come = self.steps().is_none() && self.model.answers.is_open();
+        let early = match has_steps_to_come && !run.is_running() {
+            true => "; its steps are still being looked for",
+            false => "",
+        };
         let little = units::share(idle, used.len());
         let words = || match asked.alike {
             _ if little < LITTLE => format!("{} idle", units::percent(little)),
@@ -112,13 +118,14 @@ impl State {
             // In a step the same may come again in the next one.
             _ if units::share(gap.len(), idle) >= ONCE
                 && used == self.used(device)
-                && self.steps().is_none() =>
+                && self.steps().is_none()
+                && early.is_empty() =>
             {
                 format!("this gap: {} of idle time, once", part(gap.len()))
             }
             _ => format!("this gap: {} of idle time", part(gap.len())),
         };
-        is_told.then(|| words() + &of)
+        is_told.then(|| words() + &of + early)
     }
 
     /// The gaps of some rows that lie within a stretch, the longest first. Time in which only other GPUs have work counts as one, and so

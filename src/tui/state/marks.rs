@@ -2,9 +2,13 @@
 
 mod measured;
 
+use std::sync::Arc;
+
 use super::analyst::{Analyst, Question};
+use super::idle::Basis;
 use super::{Run, Selection};
 use activity::Span;
+use advice::facts::LastFacts;
 pub use measured::{DeviceTimes, MeasuredStretch};
 
 /// The marks, and what was measured between them.
@@ -64,11 +68,13 @@ impl Marks {
     }
 
     /// Takes an answer that has come, and asks what is not known.
-    pub fn prepare(&mut self, analyst: &Analyst, run: &Run) {
+    pub fn prepare(&mut self, analyst: &Analyst, run: &Run, facts: &Arc<LastFacts>) {
         match self.span() {
             Some(span) if !span.is_empty() => {
-                let work =
-                    move |trace: &trace::Trace, stop: &_| MeasuredStretch::of(trace, span, stop);
+                let basis = Basis::of(run, facts, span);
+                let work = move |trace: &trace::Trace, stop: &_| {
+                    MeasuredStretch::of(&basis, trace, span, stop)
+                };
                 self.question.light().ask(analyst, run, span, work);
             }
             _ => {}

@@ -66,7 +66,11 @@ impl StepList {
         let (mut in_regular, mut regular) = (Shares::default(), 0);
         let mut listed = |(at, &span): (usize, &Span)| {
             let each = devices.iter().map(|&it| idle.idle_within(it, span));
-            let (is_odd, what) = told(steps, &why, at);
+            let (is_odd, mut what) = told(steps, &why, at);
+            // What most of them take longer for is what the headline says.
+            if headline.bound_by == Bound::Peer && main.slow.iter().any(|it| it.step == at) {
+                what = format!("+{}: a late rank", duration(span.len() - main.median_ns));
+            }
             let shares = each.fold(Shares::default(), add);
             if !is_odd && main.steps.binary_search(&at).is_ok() {
                 in_regular = add(in_regular, shares);

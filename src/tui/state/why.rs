@@ -1,8 +1,7 @@
 //! Why the selected gap is there: one answer, for the details and for what stands in the gap itself.
 
-use std::sync::Arc;
-
 use super::analyst::Question;
+use super::idle::Basis;
 use super::model::Model;
 use super::{Item, RowKind, Selection};
 use activity::Span;
@@ -10,9 +9,6 @@ use activity::feed::Stop;
 use advice::Facts;
 use causes::Explanation;
 use trace::{LaneId, Trace};
-
-/// Records up to which a gap has its cause from all of them, as a report has it.
-const WHOLE: usize = 2_000_000;
 
 /// What is asked of the gap that was selected last, and the answer.
 #[derive(Debug, Default)]
@@ -27,16 +23,15 @@ impl Why {
             return;
         };
         let run = &model.run;
-        let (last, number) = (Arc::clone(&model.answers.facts), run.number);
-        // What still grows is looked at around the gap alone.
-        let is_whole = !run.is_running() && !run.is_being_read() && run.records() <= WHOLE;
+        let basis = Basis::of(run, &model.answers.facts, gap);
         let lanes: Vec<LaneId> = match (kind, kind.device()) {
             (RowKind::Stream(id), _) => vec![id],
             (_, Some(device)) => run.trace.streams_of(device).map(|it| it.0).collect(),
             _ => return,
         };
         let why = move |trace: &Trace, _: &Stop| {
-            let facts = is_whole.then(|| last.facts(number, trace));
+            // What still grows is looked at around the gap alone.
+            let facts = basis.facts(trace);
             let known = facts.as_ref().map(Facts::causes);
             causes::explain(trace, known.as_ref(), &lanes, gap)
         };

@@ -152,7 +152,7 @@ impl Told<'_> {
             // Each has a time of its own, where one works after another.
             None => match self.split.sum / self.devices.max(1) as Ns {
                 each if 10 * each < 9 * self.split.span.len() => {
-                    format!("{} a GPU", duration(each))
+                    format!("the {} that each is used", duration(each))
                 }
                 _ => duration(self.split.span.len()),
             },

@@ -31,12 +31,9 @@ const WORTH: Ns = 5;
 const ALIKE_MAX: usize = 500;
 
 impl Explanation {
-    /// What kept the GPU idle, as a legend has it; of launching what of it that was.
+    /// What kept the GPU idle, as a legend has it.
     pub fn label(&self) -> &'static str {
-        match (self.group, self.cause) {
-            (Group::Launch, Cause::Host) => "between launches",
-            (group, _) => group.label(),
-        }
+        self.group.label()
     }
 
     /// No operation followed.

@@ -207,7 +207,7 @@ impl Follower {
         }
         if self.directories.iter().any(|it| has_former_stacks(it)) {
             // It stands where the keys are: no longer than it must be.
-            let why = ".stacks of an older cuptop are not read";
+            let why = "Python lines of an older cuptop are not shown";
             sink(notice(true, why.to_owned()))?;
         }
         Ok(())

@@ -39,9 +39,13 @@ impl Details {
                 self.name = Some((describe::device(trace, device), Role::Good));
                 self.facts.push(format!("busy for {busy} of {length}"));
                 let (run, used) = (&state.model.run, window.intersect(state.used(device)));
-                let causes = state.model.idle.idle_within(run, device, used);
+                let idle = &state.model.idle;
+                let (causes, untold) = idle.told_within(run, device, used);
                 for (group, ns) in Group::most(causes, 0) {
                     self.say(format!("idle {}: {}", duration(ns), group.label()));
+                }
+                if untold > used.len() / 1_000 {
+                    self.say(format!("idle {}: {}", duration(untold), idle.untold(run)));
                 }
             }
             RowKind::Memory(device) => {

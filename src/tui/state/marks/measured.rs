@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::tui::state::idle;
+use crate::tui::state::idle::{self, Basis};
 use activity::feed::Stop;
 use activity::{Direction, NameId, Ns, Span, What};
 use causes::Shares;
@@ -44,8 +44,8 @@ pub struct DeviceTimes {
 }
 
 impl MeasuredStretch {
-    pub(super) fn of(trace: &Trace, span: Span, stop: &Stop) -> MeasuredStretch {
-        let causes = idle::by_device(trace, span, stop);
+    pub(super) fn of(basis: &Basis, trace: &Trace, span: Span, stop: &Stop) -> MeasuredStretch {
+        let causes = idle::by_device(basis, trace, span, stop);
         let mut found = MeasuredStretch {
             devices: (0..trace.devices().len())
                 .filter_map(|device| {

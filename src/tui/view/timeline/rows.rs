@@ -177,9 +177,12 @@ fn gap_forms(state: &State, gap: Span) -> Vec<String> {
         let who = printable(label::bare(&who));
         // A function is told without its place where there is no room for that.
         let of = who.split(" at ").next().unwrap_or_default();
-        forms = [&who, of, why.label()]
-            .map(|it| format!("{length}: {it}"))
-            .into();
+        // Who launches is no cause of its own.
+        let who = [&who, of]
+            .into_iter()
+            .filter(|_| why.group != Group::Launch);
+        let all = who.chain([why.label()]);
+        forms = all.map(|it| format!("{length}: {it}")).collect();
     }
     forms.push(length);
     forms
@@ -197,7 +200,7 @@ fn parts(state: &State, devices: &[usize], room: usize) -> (Vec<TimePart>, Ns) {
     let run = &state.model.run;
     let window = state.figures_span();
     let mut sum = Shares::default();
-    let (mut kernels, mut copies, mut busy, mut unused) = (0, 0, 0, 0);
+    let (mut kernels, mut copies, mut busy, mut unused, mut untold) = (0, 0, 0, 0, 0);
     for &device in devices {
         let usage = &run.trace.devices()[device].usage;
         kernels += usage.time(Measure::Compute, window);
@@ -205,7 +208,8 @@ fn parts(state: &State, devices: &[usize], room: usize) -> (Vec<TimePart>, Ns) {
         busy += usage.time(Measure::Busy, window);
         let used = window.intersect(state.used(device));
         unused += window.len() - used.len().min(window.len());
-        let idle = state.model.idle.idle_within(run, device, used);
+        let (idle, rest) = state.model.idle.told_within(run, device, used);
+        untold += rest;
         for (sum, ns) in sum.iter_mut().zip(idle) {
             *sum += ns;
         }
@@ -224,9 +228,13 @@ fn parts(state: &State, devices: &[usize], room: usize) -> (Vec<TimePart>, Ns) {
     let ran = ran.into_iter().filter(|(.., ns)| *ns > least);
     let idle = Group::most(sum, least).into_iter();
     let idle = idle.map(|(group, ns)| (Role::Cause(group as u8), group.label(), ns));
-    // Other GPUs work then.
-    let unused = Some((Role::Dim, "not used", unused)).filter(|it| it.2 > least);
-    (ran.chain(idle).chain(unused).collect(), whole)
+    // Other GPUs work when one is not used.
+    // What less of it has no cause is due to rounding.
+    let untold = if untold > whole / 200 { untold } else { 0 };
+    let untold = (Role::Dim, state.model.idle.untold(run), untold);
+    let rest = [untold, (Role::Dim, "not used", unused)];
+    let rest = rest.into_iter().filter(|it| it.2 > least);
+    (ran.chain(idle).chain(rest).collect(), whole)
 }
 
 /// What the colours of the rows of GPUs mean, with the share of the time in view that each has.
