@@ -1,8 +1,10 @@
 //! Nobody asks: the thread that launches is asleep, or waits for input, at one line. No cure of the program's own is known.
 
-use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, Severity, longest_first};
-use activity::Ns;
+use super::{
+    Copied, DeviceFigures, Finding, Occurrence, Rule, Says, Scope, Severity, longest_first,
+};
 use activity::units::{duration, percent, share};
+use activity::{Direction, Ns, Span};
 use causes::stacks::{self, StackCounts};
 use causes::{Bound, Cause, Group};
 
@@ -19,6 +21,9 @@ const NAMES: [&str; 7] = [
 
 /// Calls of the C library that wait for somebody who types, whole.
 const TYPED: [&str; 6] = ["getc", "fgetc", "getchar", "fgets", "getline", "scanf"];
+
+/// So many copies to the CPU are results that come again and again.
+const RESULTS: usize = 3;
 
 /// Whether a call of the system only sleeps.
 pub fn is_sleep(name: &str) -> bool {
@@ -41,11 +46,13 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     }
     let slept = Slept::of(scope, f);
     let time = slept.time();
-    let is_most = slept.named > 0 || 2 * slept.quiet.all >= slept.samples;
-    if !is_most || !cases::HOST_SHARE.is_reached_by(f.part(time)) {
+    if !slept.is_most() || !cases::HOST_SHARE.is_reached_by(f.part(time)) {
         return None;
     }
     let place = slept.place(scope)?;
+    if slept.awaits(scope, f, &place) {
+        return None;
+    }
     let rest = share(f.busy_ns, f.recorded_ns() - time);
     let rest = format!("the GPU is busy for {} of the rest", percent(rest));
     let found = scope.found(f.span_ns, time, &longest_first(slept.at));
@@ -67,6 +74,16 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     })
 }
 
+/// Whether the thread that launches is quiet at a line, and waits there for results of the device.
+pub(super) fn awaits_results(scope: &Scope, f: &DeviceFigures) -> bool {
+    let mut processes = scope.trace.processes().iter();
+    processes.any(|it| !it.sampled.is_empty()) && {
+        let slept = Slept::of(scope, f);
+        let place = slept.place(scope);
+        slept.is_most() && place.is_some_and(|it| slept.awaits(scope, f, &it))
+    }
+}
+
 /// What is known of the CPU's own time while a device waits for it.
 #[derive(Default)]
 struct Slept {
@@ -77,6 +94,9 @@ struct Slept {
     other: Ns,
     quiet: StackCounts,
     samples: u64,
+    /// The same of the time in which the device works.
+    meanwhile: StackCounts,
+    busy_samples: u64,
     at: Vec<(Ns, Occurrence)>,
 }
 
@@ -84,7 +104,14 @@ impl Slept {
     fn of(scope: &Scope, f: &DeviceFigures) -> Slept {
         let mut slept = Slept::default();
         let (causes, trace) = (scope.causes, scope.trace);
+        let mut worked = f.span.start;
         for (gap, pieces) in scope.gaps(f) {
+            let works = Span::new(worked, gap.span.start.max(worked));
+            worked = gap.span.end;
+            if let Some((process, thread)) = causes.launcher(gap.next) {
+                let at = (process, thread, works);
+                slept.busy_samples += stacks::add_quiet(trace, at, &mut slept.meanwhile);
+            }
             let is_its = |piece: &&causes::Piece| {
                 piece.cause == Cause::Host && causes.group(gap, piece) == Group::Host
             };
@@ -114,6 +141,23 @@ impl Slept {
     fn time(&self) -> Ns {
         let part = self.quiet.all as f64 / self.samples.max(1) as f64;
         self.named + (part * self.other as f64) as Ns
+    }
+
+    /// Whether that is most of what is seen.
+    fn is_most(&self) -> bool {
+        self.named > 0 || 2 * self.quiet.all >= self.samples
+    }
+
+    /// Whether it is quiet at that line while the device works, and its results come back: it waits for those, or for a thread of
+    /// its own that brings the device its work.
+    fn awaits(&self, scope: &Scope, f: &DeviceFigures, place: &str) -> bool {
+        let line = self.meanwhile.telling(scope.trace);
+        let is_there = self.named == 0
+            && 3 * self.meanwhile.all > self.busy_samples
+            && line.is_some_and(|it| it.place == place);
+        let comes_back = |it: &&Copied| it.2.direction == Direction::D2H;
+        let results = || scope.copies(f).iter().filter(comes_back).count();
+        is_there && results() >= RESULTS
     }
 
     /// Where it is, by its line or by the function.

@@ -2,6 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::asleep;
 use super::program::Framework;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first};
@@ -34,6 +35,11 @@ const LOADS: Cure = (
     "Prepare the next batch before the GPU needs it, in another thread or process.",
     "",
     "workers",
+);
+const AWAITED: Cure = (
+    "It waits there while the GPU works, too: for results, or for a thread that copies data to the GPU. Where it sleeps, wait by a call; keep what is copied each time on the GPU.",
+    "waiting less there",
+    "",
 );
 const MANAGED: Cure = (
     "The program has managed memory: what the CPU touches of it moves page by page. Prefetch it (cudaMemPrefetchAsync), or copy from pinned memory to the device's own.",
@@ -123,10 +129,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let doing = doing(name.as_deref(), is_most, part);
     let (is_managed, on_fetched) = (scope.is_managed(f), 2 * work.on_fetched >= idle);
     let is_traced = scope.planned.is_none() && work.takes_stacks(scope);
+    let awaits = line.is_some() && asleep::awaits_results(scope, f);
     let bound = match is_traced {
         // It also slows down launches, and waits behind each gradient.
         true => f.idle_ns,
-        false => bound(f, idle, is_managed, on_fetched),
+        false => bound(f, idle, is_managed, on_fetched || awaits),
     };
     let seen = seen_at(line.as_ref());
     let loads = format!("{doing}{seen}").to_lowercase().contains("load") || scope.planned.is_some();
@@ -138,6 +145,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         (_, Some(it)) if is_most && first_use::is_system_wait(scope.trace.names().full(it)) => {
             others(scope)
         }
+        _ if awaits => AWAITED,
         _ if line.as_ref().is_some_and(|it| it.is_blocked) => BLOCKED,
         _ if line.as_ref().is_some_and(LineShare::is_native) => NATIVE,
         _ if loads => LOADS,

@@ -259,6 +259,9 @@ const TENSOR_TIMES: [((u32, u32), [f64; 2]); 6] = [
     ((12, 0), [1.0, 2.0]),
 ];
 
+/// How many times as fast as in TF32 they multiply in bf16, by the same data sheets.
+const BF16_TIMES: f64 = 2.0;
+
 /// The kernels that multiply matrices while tensor cores do nothing, where they take much, and how that is known.
 fn without_tensor<'a>(
     scope: &Scope,
@@ -334,18 +337,9 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     }
     // In whatever shapes it was launched.
     let (of_most, most) = by_name.into_values().max_by_key(|it| (it.0, it.1.first))?;
-    let is_fast = |it: &&Config| full(scope, it).contains("tf32");
     let is_split = is_split(scope, most);
     let is_half = is_half(full(scope, most));
-    let precision = match capability.0 {
-        // A convolution in fp32 though others take TF32 has no such kernel; products of matrices are asked for it apart.
-        8.. if is_split => "bf16 or fp16",
-        8.. if is_convolution(scope, most) && all.iter().any(is_fast) => "bf16",
-        8.. => "TF32 or bf16",
-        7 => "fp16",
-        0 => "a lower precision",
-        _ => return None,
-    };
+    let precision = precision(scope, capability.0, most, &all)?;
     // Where the GPU waits for the CPU, faster kernels alone bring little; a card may multiply in TF32 no faster.
     let waits = cases::LARGE_SHARE.is_reached_by(f.part(f.idle_ns));
     let known = TENSOR_TIMES.iter().rfind(|it| it.0 <= capability);
@@ -376,7 +370,11 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         },
         // Of what runs beside other kernels or copies nobody knows what it saves.
         estimated: known
-            .map(|it| saved(scope, &of, it.1))
+            .map(|it| match precision.contains("bf16") {
+                true => [it.1[0], BF16_TIMES * it.1[1]],
+                false => it.1,
+            })
+            .map(|times| saved(scope, &of, times))
             .filter(|it| !part.is_beside() && it[1] <= f.compute_ns - f.overlap_ns),
         says: (!is_half).then(|| Says::of_kernels(f, why)),
         change: match capability.0 {
@@ -385,6 +383,20 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             _ => scope.change("tensor", None),
         },
         ..scope.found(f.span_ns, time(&of), &configs::places(scope, f, &of))
+    })
+}
+
+/// What has tensor cores on such a card, in place of what takes most; `None` where it has none.
+fn precision(scope: &Scope, major: u32, most: &Config, all: &[&Config]) -> Option<&'static str> {
+    let is_fast = |it: &&Config| full(scope, it).contains("tf32");
+    Some(match major {
+        // A convolution in fp32 though others take TF32 has no such kernel; products of matrices are asked for it apart.
+        8.. if is_split(scope, most) => "bf16 or fp16",
+        8.. if is_convolution(scope, most) && all.iter().any(is_fast) => "bf16",
+        8.. => "TF32 or bf16",
+        7 => "fp16",
+        0 => "a lower precision",
+        _ => return None,
     })
 }
 
@@ -424,7 +436,9 @@ pub(super) fn layout(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         ),
         advice: "Keep images and weights in the order that the convolutions read.".to_owned(),
         change: scope.change("layout", None),
-        severity: Severity::Info,
+        severity: found
+            .severity
+            .keep_where(cases::LARGE_SHARE.is_reached_by(f.part(time(&all)))),
         ..found
     })
 }

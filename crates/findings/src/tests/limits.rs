@@ -195,6 +195,10 @@ fn where_tf32_is_on_it_is_not_advised_and_layouts_are_told() {
     assert!(fp32.advice.contains("use bf16") && fp32.change.is_empty());
     let layout = found(&all, "layout").expect("found");
     assert_eq!((layout.count, layout.bound_ns), (1, 1_200_000));
+    assert_eq!(layout.severity, Severity::Info);
+    // 80 of 210.
+    let layout = found(&of(80), "layout").expect("found");
+    assert_eq!(layout.severity, Severity::Warning);
     assert_eq!(found(&of(5), "layout"), None);
 }
 

@@ -474,3 +474,25 @@ fn a_lock_that_is_held_until_the_gpu_has_answered() {
     cured("sync-in-loop", &mut scene(true));
     cured("turns", &mut scene(false));
 }
+
+/// Kernels of 6 ms in each 20 ms, whose results come back behind a sleep that sees them late, or that nobody fetches.
+#[test]
+fn who_sleeps_until_results_are_there_waits_for_the_gpu() {
+    let scene = |fetches: bool| {
+        let mut scene = seen(&[(1, &[("/w/serve.py", 12)], 40, false)]);
+        for i in 0..20 {
+            let at = i * 20_000_000;
+            scene.call("cudaLaunchKernel", at + 20_000, at + 25_000);
+            scene.kernel("answer", 9, at + 30_000, at + 6_030_000);
+            if fetches {
+                scene.call("cudaMemcpyAsync", at + 9_980_000, at + 9_982_000);
+                scene.copy(Direction::D2H, 9, 4_096, at + 9_983_000, at + 9_985_000);
+            }
+        }
+        scene
+    };
+    sick("asleep", &mut scene(false));
+    cured("asleep", &mut scene(true));
+    let found = sick("host-bound", &mut scene(true));
+    found.advice.must_have("Where it sleeps, wait by a call");
+}
