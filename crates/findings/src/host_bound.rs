@@ -2,12 +2,12 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::asleep;
 use super::program::Framework;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first};
+use super::{asleep, gil};
 use activity::units::{duration, percent, share};
-use activity::{Frame, NameId, Ns};
+use activity::{Frame, NameId, Ns, Span};
 use causes::graph::OpId;
 use causes::stacks::{LineShare, StackCounts};
 use causes::{Bound, Group, Piece, first_use, is_mpi, needs};
@@ -35,6 +35,11 @@ const LOADS: Cure = (
     "Prepare the next batch before the GPU needs it, in another thread or process.",
     "",
     "workers",
+);
+const GIL: Cure = (
+    "Python lets one thread at a time compute, and another one in after 5 ms: each launch waits for that. Let that thread's work be done by a process (multiprocessing).",
+    "a process for that thread",
+    "",
 );
 const AWAITED: Cure = (
     "It waits there while the GPU works, too: for results, or for a thread that copies data to the GPU. Where it sleeps, wait by a call; keep what is copied each time on the GPU.",
@@ -107,6 +112,18 @@ fn others(scope: &Scope) -> Cure {
     }
 }
 
+/// What is said of a range or a call that takes time, where its name says enough.
+fn cure_by_name(scope: &Scope, it: NameId, is_most: bool) -> Option<Cure> {
+    let name = scope.trace.names().full(it);
+    Some(match () {
+        () if is_worker(scope, it) => WORKERS,
+        () if is_mpi(name) => MPI,
+        () if is_most && is_random(scope, it) => RANDOM,
+        () if is_most && first_use::is_system_wait(name) => others(scope),
+        () => return None,
+    })
+}
+
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // What waits for the host is a part of what is idle. Without a kernel there is no work yet: data is set up.
     if !cases::HOST_SHARE.is_reached_by(f.idle_share()) || cases::NO_KERNEL.holds(f.kernels == 0) {
@@ -129,6 +146,13 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let doing = doing(name.as_deref(), is_most, part);
     let (is_managed, on_fetched) = (scope.is_managed(f), 2 * work.on_fetched >= idle);
     let is_traced = scope.planned.is_none() && work.takes_stacks(scope);
+    let is_gil = line.is_some() && gil::is_held(scope, &work.before);
+    let why = match (is_traced, is_gil, &line) {
+        (true, ..) => Some("much of it taking stacks, as anomaly detection does".to_owned()),
+        (_, true, Some(it)) => Some(format!("waiting for the GIL, held by {}", it.culprit())),
+        _ => None,
+    };
+    let by_name = most.and_then(|it| cure_by_name(scope, it, is_most));
     let awaits = line.is_some() && asleep::awaits_results(scope, f);
     let bound = match is_traced {
         // It also slows down launches, and waits behind each gradient.
@@ -137,14 +161,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     };
     let seen = seen_at(line.as_ref());
     let loads = format!("{doing}{seen}").to_lowercase().contains("load") || scope.planned.is_some();
-    let told = match (is_traced, most) {
-        (true, _) => TRACED,
-        (_, Some(it)) if is_worker(scope, it) => WORKERS,
-        (_, Some(it)) if is_mpi(scope.trace.names().full(it)) => MPI,
-        (_, Some(it)) if is_most && is_random(scope, it) => RANDOM,
-        (_, Some(it)) if is_most && first_use::is_system_wait(scope.trace.names().full(it)) => {
-            others(scope)
-        }
+    let told = match (is_traced, is_gil, by_name) {
+        (true, ..) => TRACED,
+        (_, true, _) => GIL,
+        (.., Some(cure)) => cure,
         _ if awaits => AWAITED,
         _ if line.as_ref().is_some_and(|it| it.is_blocked) => BLOCKED,
         _ if line.as_ref().is_some_and(LineShare::is_native) => NATIVE,
@@ -162,10 +182,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         ),
         advice,
         change: scope.change(told.2, line.as_ref()),
-        says: is_traced.then(|| Says {
+        says: why.map(|why| Says {
             bound: Bound::Host,
             part: f.part(idle),
-            why: "much of it taking stacks, as anomaly detection does".to_owned(),
+            why,
         }),
         instead_of: if is_traced { SLOWED } else { &[] },
         cure,
@@ -214,6 +234,8 @@ fn in_words(scope: &Scope, told: Cure, seen: &str) -> (String, &'static str) {
 struct HostWork {
     /// The gaps, and how much of each it is.
     at: Vec<(Ns, Occurrence)>,
+    /// The same gaps whole, and the operations behind them.
+    before: Vec<(Span, OpId)>,
     by_name: FxHashMap<Option<NameId>, Ns>,
     seen: StackCounts,
     /// What of it comes behind a wait for something that came back.
@@ -267,6 +289,7 @@ impl HostWork {
                 let is_fetched = pieces.iter().any(fetches) || scope.comes_before(f, &gap);
                 work.on_fetched += if is_fetched { sum } else { 0 };
                 work.at.push((sum, Occurrence::Gap(f.index, gap.span)));
+                work.before.push((gap.span, gap.next));
             }
         }
         work

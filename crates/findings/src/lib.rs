@@ -20,6 +20,7 @@ mod default_stream;
 mod exposed_collectives;
 pub mod failed;
 pub mod fold;
+mod gil;
 mod graph_launch;
 mod host_bound;
 mod idle_gpu;

@@ -115,7 +115,7 @@ fn kernels_that_leave_most_of_the_gpu_empty() {
     let found = sick("under-filled-gpu", &mut scene(33, 1));
     // An SM holds eight such blocks, all of them 1,056: of 800 us all but a 32nd.
     assert_eq!((found.count, found.bound_ns), (8, 775_000));
-    let said = "8 kernels with 33 blocks for 132 SMs: 800 µs (100 % of kernel time), mostly reduce";
+    let said = "8 kernels with 33 blocks for 132 SMs: 800 µs (100 % of kernel time), all of it reduce";
     assert_eq!(found.title, said);
     // Launched ahead and yet 5 us apart, which fewer launches save seven times.
     let mut apart = Scene::new();
@@ -132,7 +132,7 @@ fn kernels_that_leave_most_of_the_gpu_empty() {
     }
     let apart = sick("under-filled-gpu", &mut apart);
     assert_eq!(apart.bound_ns, 810_000);
-    let said = "800 µs (100 % of kernel time), 835 µs with what lies between, mostly reduce";
+    let said = "800 µs (100 % of kernel time), 835 µs with what lies between, all of it reduce";
     assert!(apart.title.ends_with(said), "{}", apart.title);
     // Each of 100 us may be split; 30 us are little to do, whatever they are launched as.
     assert_eq!(found.severity, Severity::Warning);

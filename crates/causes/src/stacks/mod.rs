@@ -404,6 +404,11 @@ pub fn add_quiet(
 /// So many threads are looked through for one that works, at each gap.
 const THREADS_MAX: usize = 64;
 
+/// Whether another thread of a process worked in a stretch in which this one, or the main one for it, waited.
+pub fn works_beside(trace: &Trace, (process, thread): (usize, u32), span: Span) -> bool {
+    working(trace, process, main_of(trace, process, thread), span).is_some()
+}
+
 /// Another thread that is in the program's own code for most of a stretch in which this one waits, such as a callback's.
 /// What threads are in at all times is no such work.
 fn working(trace: &Trace, process: usize, waits: u32, span: Span) -> Option<u32> {

@@ -287,13 +287,13 @@ type Seen<'t> = (u32, &'t [(&'t str, u32)], i64, bool);
 
 /// Kernels of 10 us, one every 10 ms, and what looks saw of the CPU between them, one each.
 fn seen(threads: &[Seen<'_>]) -> Scene {
-    seen_before(0, threads)
+    seen_before(0, 10_000_000, threads)
 }
 
-/// The same, with kernels from such a time on.
-fn seen_before(begin: Ns, threads: &[Seen<'_>]) -> Scene {
+/// The same, with kernels from such a time on, so far apart.
+fn seen_before(begin: Ns, period: Ns, threads: &[Seen<'_>]) -> Scene {
     let mut scene = Scene::new();
-    for at in (0..40).map(|i| begin + i * 10_000_000) {
+    for at in (0..40).map(|i| begin + i * period) {
         scene.call("cudaLaunchKernel", at, at + 4_000);
         scene.kernel("k", 7, at + 6_000, at + 16_000);
     }
@@ -347,7 +347,7 @@ fn seen_before(begin: Ns, threads: &[Seen<'_>]) -> Scene {
 #[test]
 fn samples_of_a_compiler_before_a_first_launch_are_a_cold_start() {
     let scene = |file: &str| {
-        let mut scene = seen_before(400_000_000, &[(1, &[(file, 1)], 40, true)]);
+        let mut scene = seen_before(400_000_000, 10_000_000, &[(1, &[(file, 1)], 40, true)]);
         scene.call("cudaMemcpy", 0, 10_000);
         scene.copy(Direction::H2D, 7, 4096, 4_000, 9_000);
         scene
@@ -425,7 +425,7 @@ fn a_thread_off_its_processor_is_told_as_blocked_and_not_by_what_it_last_ran() {
 #[test]
 fn memory_that_takes_long_to_lock_is_told_with_its_line() {
     let locks: Seen<'_> = (1, &[("/w/keep.py", 9)], 40, true);
-    let mut scene = seen_before(400_000_000, &[locks]);
+    let mut scene = seen_before(400_000_000, 10_000_000, &[locks]);
     scene.call("cudaFree", 0, 900_000);
     scene.call("cudaHostAlloc", 1_000_000, 399_000_000);
     let found = sick("cold-start", &mut scene);
@@ -495,4 +495,25 @@ fn who_sleeps_until_results_are_there_waits_for_the_gpu() {
     cured("asleep", &mut scene(true));
     let found = sick("host-bound", &mut scene(true));
     found.advice.must_have("Where it sleeps, wait by a call");
+}
+
+/// A thread launches every 5.2 or 6 ms, not running between, while another one counts.
+#[test]
+fn who_waits_for_the_gil_is_told_who_holds_it() {
+    let scene = |period: Ns, runs: bool| {
+        let counter = (2, &[("/w/count.py", 7)][..], 40, runs);
+        seen_before(
+            0,
+            period,
+            &[(1, &[("/w/train.py", 12)], 40, false), counter],
+        )
+    };
+    let found = sick("host-bound", &mut scene(5_210_000, true));
+    let says = found.says.expect("it is named").why;
+    assert_eq!(says, "waiting for the GIL, held by f7 at count.py:7");
+    found.advice.must_have("multiprocessing");
+    let slower = sick("host-bound", &mut scene(6_000_000, true));
+    assert_eq!(slower.says, None);
+    // At one line all the time, as who waits is.
+    cured("host-bound", &mut scene(5_210_000, false));
 }
