@@ -2,8 +2,9 @@
 
 use super::around::{Around, OPTIMIZER};
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first};
+use activity::anonymous::{is_own, short_file};
 use activity::units::{count, percent, share};
-use activity::{Frame, Ns};
+use activity::{Frame, Ns, What};
 use causes::graph::NONE;
 use causes::stacks::{LineShare, StackCounts};
 use causes::{Bound, Gap, Group, LAUNCH_GAP_MAX, Piece};
@@ -116,6 +117,17 @@ fn launching(scope: &Scope, gap: Gap, pieces: &[Piece]) -> Ns {
     its.map(|it| it.span.len()).sum()
 }
 
+/// What samples saw in the step of an optimizer of the program's own, which PyTorch calls. One whose kernels take several parameters
+/// goes through none of them.
+fn own_steps(scope: &Scope, all: &StackCounts) -> Option<StackCounts> {
+    let is_called = |it: &Frame| it.file.ends_with("torch/optim/optimizer.py");
+    let is_step = |it: &Frame| is_own(&it.file) && it.function.rsplit('.').next() == Some("step");
+    let its = all.filtered(scope.trace, is_called);
+    let its = its.filtered(scope.trace, is_step);
+    let several = |it: &str| it.contains("multi_tensor_apply");
+    (its.all > 0 && !scope.has_name(several)).then_some(its)
+}
+
 impl Seen {
     /// By PyTorch's range around the step, and the ops in it.
     fn by_ranges(scope: &Scope, f: &DeviceFigures) -> Option<Seen> {
@@ -128,7 +140,7 @@ impl Seen {
         let mut single = rustc_hash::FxHashSet::default();
         for (place, activity) in scope.operations(f) {
             let call = graph.call_at(place);
-            if !matches!(activity.what, activity::What::Kernel(_)) || call == NONE {
+            if !matches!(activity.what, What::Kernel(_)) || call == NONE {
                 continue;
             }
             seen.of += 1;
@@ -174,6 +186,11 @@ impl Seen {
             }
         }
         let its = all.filtered(scope.trace, is_its);
+        let own = own_steps(scope, &all);
+        let (its, is_own) = match own {
+            Some(own) if own.all > its.all => (own, true),
+            _ => (its, false),
+        };
         let line = its.telling(scope.trace)?;
         let part = its.all as f64 / all.all as f64;
         // 19 of 20 times a share of samples lies within two standard deviations.
@@ -182,18 +199,14 @@ impl Seen {
             let low = format!("_single_tensor_{}", name.to_lowercase());
             its.filtered(scope.trace, |it| it.function == low).all
         };
-        let name = SEVERAL
-            .split(' ')
-            .max_by_key(named)
-            .filter(|it| named(it) > 0)?;
+        let known = SEVERAL.split(' ').max_by_key(named);
         Some(Seen {
-            // Both go through one function.
-            name: if name == "Adam" {
-                "Adam or AdamW"
-            } else {
-                name
-            }
-            .to_owned(),
+            name: match known.filter(|it| named(it) > 0) {
+                _ if is_own => format!("Optimizer.step of {}", short_file(&line.file)),
+                // Both go through one function.
+                Some("Adam") => "Adam or AdamW".to_owned(),
+                name => name?.to_owned(),
+            },
             launches: (part * f.kernels as f64) as usize,
             of: f.kernels as usize,
             idle: (part * idle as f64) as Ns,

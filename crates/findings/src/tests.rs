@@ -115,7 +115,8 @@ fn kernels_that_leave_most_of_the_gpu_empty() {
     let found = sick("under-filled-gpu", &mut scene(33, 1));
     // An SM holds eight such blocks, all of them 1,056: of 800 us all but a 32nd.
     assert_eq!((found.count, found.bound_ns), (8, 775_000));
-    let said = "8 kernels with 33 blocks for 132 SMs: 800 µs (100 % of kernel time), all of it reduce";
+    let said =
+        "8 kernels with 33 blocks for 132 SMs: 800 µs (100 % of kernel time), all of it reduce";
     assert_eq!(found.title, said);
     // Launched ahead and yet 5 us apart, which fewer launches save seven times.
     let mut apart = Scene::new();

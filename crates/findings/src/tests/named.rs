@@ -282,7 +282,7 @@ fn values_that_an_optimizer_takes_one_by_one() {
     assert_eq!(found.severity, Severity::Warning);
 }
 
-/// The frames of a thread, outermost first, and how many looks saw it there, running or not.
+/// The frames of a thread ("file#function"), outermost first, and how many looks saw it there, running or not.
 type Seen<'t> = (u32, &'t [(&'t str, u32)], i64, bool);
 
 /// Kernels of 10 us, one every 10 ms, and what looks saw of the CPU between them, one each.
@@ -293,7 +293,7 @@ fn seen(threads: &[Seen<'_>]) -> Scene {
 /// The same, with kernels from such a time on, so far apart.
 fn seen_before(begin: Ns, period: Ns, threads: &[Seen<'_>]) -> Scene {
     let mut scene = Scene::new();
-    for at in (0..40).map(|i| begin + i * period) {
+    for at in (0..400_000_000 / period).map(|i| begin + i * period) {
         scene.call("cudaLaunchKernel", at, at + 4_000);
         scene.kernel("k", 7, at + 6_000, at + 16_000);
     }
@@ -301,10 +301,14 @@ fn seen_before(begin: Ns, period: Ns, threads: &[Seen<'_>]) -> Scene {
     for (_, frames, ..) in threads {
         for (depth, &(file, line)) in frames.iter().enumerate() {
             id += 1;
+            let (file, function) = file.split_once('#').unwrap_or((file, ""));
             let caller = if depth == 0 { 0 } else { id - 1 };
             let frame = Frame {
                 file: file.to_owned(),
-                function: format!("f{line}"),
+                function: match function {
+                    "" => format!("f{line}"),
+                    named => named.to_owned(),
+                },
                 line,
             };
             defs.extend([
@@ -516,4 +520,29 @@ fn who_waits_for_the_gil_is_told_who_holds_it() {
     assert_eq!(slower.says, None);
     // At one line all the time, as who waits is.
     cured("host-bound", &mut scene(5_210_000, false));
+}
+
+#[test]
+fn an_optimizer_of_the_programs_own_is_told_from_pytorchs_step() {
+    let calls = ("/lib/site-packages/torch/optim/optimizer.py#wrapper", 517);
+    let scene = |inner: &[(&str, u32)], kernel: &str| {
+        let mut scene = seen_before(0, 900_000, &[(1, inner, 40, true)]);
+        scene.name(kernel);
+        scene
+    };
+    let step = [
+        ("/w/train.py", 60),
+        calls,
+        ("/w/lion.py#Lion.step", 20),
+        ("/w/lion.py", 28),
+    ];
+    let found = sick("optimizer-launches", &mut scene(&step, "lerp"));
+    found.title.must_have("(Optimizer.step of lion.py)");
+    found.title.must_have("lion.py:28");
+    cured(
+        "optimizer-launches",
+        &mut scene(&step, "multi_tensor_apply_kernel<Lerp>"),
+    );
+    let not_called = [step[0], step[2], step[3]];
+    cured("optimizer-launches", &mut scene(&not_called, "lerp"));
 }
