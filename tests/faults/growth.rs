@@ -164,6 +164,30 @@ fn threads_that_wait_all_the_time() {
     });
 }
 
+/// Processes of one GPU, each with a few launches all the time.
+#[test]
+fn processes_by_the_thousand() {
+    assert_linear(&["report"], |n, at| {
+        let (n, mut out) = (1_000 * n, String::new());
+        for i in 0..4 * n {
+            let ts = 10.0 * i as f64;
+            let args = format!(r#""cuptop process":{},"correlation":{}"#, i % n, i + 1);
+            event(
+                &mut out,
+                "cuda_runtime",
+                "cudaLaunchKernel",
+                i,
+                ts,
+                1.0,
+                &args,
+            );
+            let args = format!(r#""stream":{i},{args}"#);
+            event(&mut out, "kernel", "k", 7, ts + 3.0, 5.0, &args);
+        }
+        write_trace(at, &out);
+    });
+}
+
 /// A thread that waits for the device behind each launch, on ever more streams.
 #[test]
 fn waits_for_ever_more_streams() {

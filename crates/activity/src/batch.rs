@@ -13,6 +13,8 @@ use super::{
 pub struct Batch {
     /// Which process of the timeline sent it: an index that the source counts up from 0.
     pub process: u32,
+    /// Whether another process's records of the same time follow, so that sums can wait.
+    pub is_part: bool,
     /// Whether a model made it, and no GPU was involved.
     pub simulated: bool,
     /// Names, launch shapes, devices, streams, threads.

@@ -323,10 +323,12 @@ impl Gather {
                 }
                 ready[process].push(item);
             });
+            let last = ready.iter().rposition(|items| !items.is_empty());
             for (index, items) in ready.iter_mut().enumerate() {
                 if !items.is_empty() {
                     outlet.send(Message::Batch(Batch {
                         process: first + index as u32,
+                        is_part: Some(index) != last,
                         items: std::mem::take(items),
                         ..Batch::default()
                     }))?;

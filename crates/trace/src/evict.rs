@@ -68,11 +68,10 @@ impl Trace {
 
     /// Evicts the older third of the records where the timeline takes more than its limit and eviction frees memory. It
     /// checks the memory after every [`CHECK_EVERY`] records.
-    pub(super) fn keep_within_limit(&mut self, taken: usize) {
+    pub(super) fn keep_within_limit(&mut self) {
         let Some(limit) = self.limit else {
             return;
         };
-        self.unchecked += taken;
         if self.unchecked < CHECK_EVERY {
             return;
         }

@@ -105,6 +105,7 @@ impl Trace {
 
     fn retime_device(&mut self, index: usize, moves: &[Move]) {
         let device = &mut self.devices[index];
+        device.settle();
         let mut by = device.processes.iter().map(|&process| moves[process]);
         let Some(first) = by.next() else {
             return;

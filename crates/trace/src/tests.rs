@@ -77,6 +77,17 @@ fn names_of_two_processes_do_not_mix() {
 }
 
 #[test]
+fn parts_of_one_time_are_added_up_with_the_last() {
+    let mut trace = Trace::default();
+    for (process, is_part, busy) in [(0, true, 0), (1, true, 0), (2, false, 20)] {
+        let start = 5 * Ns::from(process);
+        let batch = named(process, "k", vec![kernel(start, start + 10, 0, 7, 1)]);
+        trace.apply(Batch { is_part, ..batch });
+        assert_eq!(trace.devices()[0].usage.total(Measure::Busy), busy);
+    }
+}
+
+#[test]
 fn devices_with_one_ordinal_and_two_uuids_are_two_devices() {
     let mut trace = Trace::default();
     for process in 0..2u32 {
