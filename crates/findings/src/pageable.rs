@@ -39,7 +39,7 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     if !cases::WORTH_SHARE.is_reached_by(figures.part(saving)) {
         return None;
     }
-    let staging = match 100 * idle >= time {
+    let staging = match idle >= time / 100 {
         true => format!(", and the calls keep the GPU idle for {}", duration(idle)),
         false => String::new(),
     };

@@ -42,7 +42,7 @@ fn begun((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> String {
     let start_up = steps.start_up;
     let part = match steps.steady.start {
         0 | 1 => start_up,
-        START_UP_TOLD.. if 10 * computing(start_up) > 9 * start_up.len() => start_up,
+        START_UP_TOLD.. if computing(start_up) > start_up.len() / 10 * 9 => start_up,
         _ => Span::new(start_up.start, steps.spans[0].start),
     };
     let is_own = 2 * part.len() > start_up.len() && 2 * computing(part) > part.len();

@@ -151,7 +151,7 @@ impl Told<'_> {
             }
             // Each has a time of its own, where one works after another.
             None => match self.split.sum / self.devices.max(1) as Ns {
-                each if 10 * each < 9 * self.split.span.len() => {
+                each if each < self.split.span.len() / 10 * 9 => {
                     format!("the {} that each is used", duration(each))
                 }
                 _ => duration(self.split.span.len()),
