@@ -51,7 +51,9 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
         cases::LOOP_MIN.is_reached_by(it.row.count as usize)
             && 2 * it.row.total_ns >= figures.compute_ns
     };
-    let is_before = scope.window.is_some() || most.is_some_and(is_loop);
+    let is_before = scope.window.is_some()
+        || most.is_some_and(is_loop)
+        || cases::LOOP_MIN.is_reached_by(figures.kernels as usize) && end_first(scope, figures);
     let is_torch = || scope.framework() == Framework::PyTorch;
     let is_once = is_before && copies.once > moved / 2 && is_torch();
     let gbps = moved as f64 / time.max(1) as f64;
@@ -83,6 +85,16 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
         },
         false => pins,
     })
+}
+
+/// Whether all that goes to the device has come before its first kernel starts.
+fn end_first(scope: &Scope, figures: &DeviceFigures) -> bool {
+    let ops = &scope.causes.graph().ops;
+    let first = ops.of_engine(figures.index, Engine::Compute).first();
+    let first = first.map_or(Ns::MIN, |op| ops.start[*op as usize]);
+    let copies = scope.copies(figures).iter();
+    let mut staged = copies.filter(|it| it.2.direction == Direction::H2D && it.2.is_staged());
+    staged.all(|it| it.1.end <= first)
 }
 
 /// The copies of a device that the driver stages, but for set-up.

@@ -8,7 +8,7 @@ use super::words::{every_kernels, seen_at};
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first};
 use activity::text::listed;
 use activity::units::{duration, percent};
-use activity::{Ns, Span};
+use activity::{Direction, Ns, Span, What};
 use causes::graph::{CallId, CallKind, NONE};
 use causes::stacks::StackCounts;
 use causes::{Bound, Cause, Culprit, Gap, Group, Piece, first_use, needs};
@@ -168,7 +168,7 @@ impl<'s, 'a> Waits<'s, 'a> {
             ))
         {
             self.has_needed = true;
-        } else if !cases::STAGED_BACK.holds(is_staged_back(scope, wait)) {
+        } else if !cases::STAGED_BACK.holds(is_staged(scope, wait)) {
             *self.by_wait.entry(calls.with_copy(wait)).or_default() += piece.span.len();
             self.spans.push(calls.span(wait));
             scope
@@ -311,10 +311,20 @@ fn streams(scope: &Scope, f: &DeviceFigures) -> usize {
     lanes.filter(|&id| !scope.rows(id).is_empty()).count()
 }
 
-/// Whether it is a copy back to pageable memory, which waits to stage it: `pageable-copy` tells of those.
-fn is_staged_back(scope: &Scope, wait: CallId) -> bool {
-    let calls = &scope.causes.graph().calls;
-    let is_copy = calls.kind[wait as usize] == CallKind::Copy
-        && needs::fetched(scope.trace, scope.causes.graph(), wait).is_some();
-    is_copy && scope.causes.is_staged(calls.waited[wait as usize])
+/// Whether it waits for a copy of pageable memory to be staged: a copy back, or an upload with no launch since the wait before.
+/// `pageable-copy` tells of those.
+fn is_staged(scope: &Scope, wait: CallId) -> bool {
+    let graph = scope.causes.graph();
+    let (calls, waited) = (&graph.calls, graph.calls.waited[wait as usize]);
+    let kind = |it: CallId| calls.kind[it as usize];
+    let is_copy =
+        kind(wait) == CallKind::Copy && needs::fetched(scope.trace, graph, wait).is_some();
+    let is_upload = || matches!(graph.what(scope.trace, waited), What::Copy(it) if it.direction == Direction::H2D);
+    let before = |it: CallId| Some(calls.previous[it as usize]).filter(|it| *it != NONE);
+    let mut behind = std::iter::successors(before(wait), |it| before(*it));
+    let mut is_alone = || {
+        let last = behind.find(|it| kind(*it).is_wait() || kind(*it) == CallKind::Launch);
+        last.is_none_or(|it| kind(it) != CallKind::Launch)
+    };
+    waited != NONE && scope.causes.is_staged(waited) && (is_copy || is_upload() && is_alone())
 }

@@ -578,6 +578,47 @@ fn pages_that_the_cpu_draws_back_are_told() {
 }
 
 #[test]
+fn uploads_that_end_before_the_first_kernel_are_moved_once_and_waited_for_by_no_loop() {
+    // Twenty weights, each staged and waited for, before kernels of twenty kinds; or half of them behind the first.
+    let scene = |before: usize| {
+        let (mut scene, mut at) = (Scene::new(), 0);
+        let copy = Copy {
+            from: MemoryKind::Pageable,
+            ..pinned(Direction::H2D, 1, 16 << 20)
+        };
+        let kernel = |scene: &mut Scene, name: usize, at: Ns| {
+            scene.call("cudaLaunchKernel", at, at + 4_000);
+            scene.kernel(
+                &format!("void at::native::k{name}"),
+                1,
+                at + 5_000,
+                at + 900_000,
+            );
+            at + 900_000
+        };
+        for i in 0..20 {
+            if i == before {
+                at = kernel(&mut scene, 0, at);
+            }
+            scene.call("cudaMemcpyAsync", at, at + 4_000_000);
+            let end = large(&mut scene, copy, at + 10_000, 4.0);
+            scene.call("cudaStreamSynchronize", at + 4_001_000, end + 5_000);
+            at = end + 700_000;
+        }
+        for i in 1..21 {
+            at = kernel(&mut scene, i, at);
+        }
+        scene
+    };
+    let advice = |before| sick("pageable-copy", &mut scene(before)).advice;
+    assert!(advice(20).starts_with("The program moves this once"));
+    assert!(advice(1).starts_with("Pin"));
+    for before in [1, 20] {
+        cured("sync-in-loop", &mut scene(before));
+    }
+}
+
+#[test]
 fn what_pytorch_moves_once_is_not_worth_pinning() {
     // 256 MiB of weights before the work, or as much in the middle of it.
     let advice = |is_first: bool, op: &str| {
