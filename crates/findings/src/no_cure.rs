@@ -167,14 +167,20 @@ const LIKELY_BATCH: &str =
 /// So many of the longest gaps tell what others end with.
 const LOOKED_AT: usize = 1_000;
 
-/// What gaps end with that hold three quarters of some idle time.
+/// What gaps end with that hold two thirds of some idle time; of one such gap before a copy also how much comes.
 fn mostly_before(scope: &Scope, f: &DeviceFigures, at: &[(Ns, Span)], time: Ns) -> Option<String> {
     let some = at.iter().take(LOOKED_AT);
     let by = sum_by(some.map(|it| (ends_with(scope, f, it.1), it.0)));
-    by.into_iter()
-        .next()
-        .filter(|it| 4 * it.1 >= 3 * time)
-        .map(|it| it.0)
+    let (before, _) = by.into_iter().next().filter(|it| 3 * it.1 >= 2 * time)?;
+    let &(longest, gap) = at.first()?;
+    let next = scope.ops_around(f, gap.end).1.first();
+    let what = next.map(|&op| scope.causes.graph().what(scope.trace, op));
+    Some(match what {
+        Some(What::Copy(it)) if it.bytes >= thresholds::LARGE_BYTES && 3 * longest >= 2 * time => {
+            format!("{before} of {}", bytes(it.bytes))
+        }
+        _ => before,
+    })
 }
 
 /// The gaps with idle time of a group that no rule explains, the longest such time first.

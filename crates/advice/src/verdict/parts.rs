@@ -11,6 +11,7 @@ use causes::{Cause, Causes, IdleCause, first_use};
 use figures::DeviceFigures;
 use figures::breakdown::Breakdown;
 use figures::steps::{self, Steps};
+use findings::lost_records::Lost;
 use trace::Trace;
 
 /// A start-up that takes less than so many steps is not worth a word.
@@ -65,7 +66,9 @@ fn worked(
     devices.retain(is_its);
     let own = steps::find(trace, Some(part));
     let rest = find(trace, causes, (Some(part), &devices), &own, None).swap_remove(0);
-    let is_told = !rest.text.starts_with(words::TOO_LITTLE) && !devices.is_empty();
+    // What ran of it may have no records.
+    let is_lost = || Lost::of(trace, causes.graph()).is_some();
+    let is_told = !rest.text.starts_with(words::TOO_LITTLE) && !devices.is_empty() && !is_lost();
     is_told.then(|| format!("{} {side} the steps, {}", duration(part.len()), rest.text))
 }
 
