@@ -63,7 +63,12 @@ pub struct FirstUse {
     pub started: FxHashSet<OpId>,
     /// Of `calls`, those that made their process's context.
     pub opening: FxHashSet<(LaneId, usize)>,
+    /// What launches of a kernel for the first time began, of a program that was seen to load its kernels one by one then.
+    pub launches: FxHashSet<OpId>,
 }
+
+/// So many kernels that run for the first time, and so many calls that are slow then, tell a program that starts.
+const STARTS: usize = 8;
 
 impl FirstUse {
     pub fn of(trace: &Trace, graph: &Graph) -> Self {
@@ -75,9 +80,12 @@ impl FirstUse {
         let opening = calls.opening.values().map(|&call| graph.calls.at(call));
         let made = made::made(trace, graph);
         let started = made.iter().filter(|it| it.1.1).map(|it| *it.0);
+        let slow = first_calls(&calls, &operators);
+        let launches = launches(&calls, slow.len());
         FirstUse {
+            launches,
             opening: opening.collect(),
-            calls: first_calls(&calls, &operators),
+            calls: slow,
             started: started.collect(),
             made: made.into_iter().map(|(op, it)| (op, it.0)).collect(),
             operators,
@@ -91,9 +99,37 @@ impl FirstUse {
 
     /// Whether a stretch lies in an operator that is one of them.
     pub fn has_operator(&self, span: Span) -> bool {
-        let mut all = self.operators.iter();
-        all.any(|(first, _)| first.start <= span.start && span.end <= first.end)
+        lies_in(&self.operators, span)
     }
+
+    /// Whether a stretch lies in a call that is one of them.
+    pub fn has_call_around(&self, span: Span) -> bool {
+        lies_in(&self.calls, span)
+    }
+}
+
+/// See [`FirstUse::launches`]. What runs each kernel but two or three times does all of it for the first time.
+fn launches(calls: &ComparableCalls<'_>, slow: usize) -> FxHashSet<OpId> {
+    let made = &calls.graph.calls;
+    let op = |call: CallId| Some(made.first_op[call as usize]).filter(|it| *it != NONE);
+    let first = calls.first.iter().filter(|it| it.2);
+    let first: FxHashSet<OpId> = first.filter_map(|it| op(it.0)).collect();
+    if slow < STARTS || first.len() < STARTS || calls.is_of_kineto() {
+        return FxHashSet::default();
+    }
+    let launch = |it: &CallId| made.kind[*it as usize] == CallKind::Launch;
+    let all = (0..made.len() as CallId).filter(launch).filter_map(op);
+    let all: FxHashSet<OpId> = all.take(3 * first.len()).collect();
+    if all.len() < 3 * first.len() {
+        all
+    } else {
+        first
+    }
+}
+
+fn lies_in(all: &[First], span: Span) -> bool {
+    let mut all = all.iter();
+    all.any(|(first, _)| first.start <= span.start && span.end <= first.end)
 }
 
 /// First calls of a function, and first launches of a kernel, that took much longer than those after them. What took
@@ -104,7 +140,8 @@ fn first_calls(calls: &ComparableCalls<'_>, operators: &[First]) -> Vec<First> {
     slow.extend(calls.slow_of_few());
     let cold = slow.iter().map(|&call| graph.calls.end[call as usize]);
     let cold = cold.chain(operators.iter().map(|it| it.0.end)).max();
-    slow.extend(calls.slow_before(cold.unwrap_or(Ns::MIN)));
+    let cold = cold.map_or(Ns::MIN, |it| calls.goes_on_from(it));
+    slow.extend(calls.slow_before(cold));
     slow.extend(calls.opening_copies());
     slow.sort_unstable();
     slow.dedup();
@@ -257,6 +294,15 @@ impl<'t> ComparableCalls<'t> {
             }
         }
         slow
+    }
+
+    /// Until when nothing is asked of a GPU behind a moment: the libraries start one after the other.
+    fn goes_on_from(&self, cold: Ns) -> Ns {
+        let calls = &self.graph.calls;
+        let asks = |it: &usize| matches!(calls.kind[*it], CallKind::Launch | CallKind::Copy);
+        let next = (0..calls.len()).filter(asks);
+        let next = next.map(|it| calls.start[it]).find(|it| *it >= cold);
+        next.unwrap_or(cold)
     }
 
     /// What took long a few times, before the last first one had ended, which was then, or before all kernels.

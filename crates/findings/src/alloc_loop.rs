@@ -77,10 +77,15 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     };
     let ends = cases::CACHE_THAT_ENDS.holds(!calls.goes_on);
     let fills = cases::CACHE_THAT_FILLS.holds(calls.fill_a_cache(scope));
-    if !cases::LOOP_MIN.is_reached_by(calls.rounds) || ends || fills || !is_worth {
+    let number = calls.at.len() as u64;
+    // A short program that gives back what it took for each piece of work has the same cure, be it no loop.
+    let is_most = share(own.min(idle), idle) > 0.5
+        && cases::LOOP_MIN.is_reached_by(calls.at.len())
+        && 3 * calls.freed >= calls.at.len();
+    let is_loop = cases::LOOP_MIN.is_reached_by(calls.rounds) && !ends || is_most;
+    if !is_loop || fills || !is_worth {
         return None;
     }
-    let number = calls.at.len() as u64;
     let (advice, change, cure) = match calls.freed_inside {
         _ if is_pool => (OF_POOL, "pool", ""),
         inside if inside > 0 && 2 * inside >= calls.freed => NEAR_LIMIT,
@@ -150,7 +155,9 @@ impl Calls {
                 let by = || graph.calls.find(lane.key().process, call.correlation);
                 // What another thread pins delays no launch, and what is pinned once is no loop's.
                 let pins = *kind == Kind::Pins && launches && !once.contains(&by());
-                if *kind == Kind::Allocation || pins {
+                // What starts a library, or makes the context, is a cold start whatever the call.
+                let is_first = scope.causes.first_use().has_call(call.span, (id, row));
+                if *kind == Kind::Allocation && !is_first || pins {
                     let gives_back = name.contains("Free") || name.contains("Unreg");
                     calls.freed += usize::from(gives_back);
                     if call.span.overlaps(span) {

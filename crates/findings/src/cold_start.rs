@@ -18,6 +18,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         whole: scope.span(),
         at: Vec::new(),
         pinning: FxHashSet::default(),
+        taken: FxHashSet::default(),
         pinned: StackCounts::default(),
         tuned: StackCounts::default(),
         has: Has::default(),
@@ -27,6 +28,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     cold.add_first_operators();
     cold.add_built();
     cold.add_pinning();
+    cold.add_taken();
     let (time, whole) = (cold.has.time(), cold.whole.len());
     let is_pinning = cold.has.is_mostly(Work::Pinning, time);
     let is_tuning = cold.has.is_mostly(Work::Tuning, time);
@@ -41,7 +43,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     }
     let (told, what) = cold.has.told(time);
     let inside = (scope.devices.iter())
-        .map(|f| (idle_of_first(scope, f, &cold.pinning), f.idle_ns))
+        .map(|f| (idle_of_first(&cold, f), f.idle_ns))
         .max();
     let (pinned, idle) = inside.map_or((0, 0), |it| (it.0.1, it.1));
     let inside = inside.map(|it| it.0.0.min(told));
@@ -70,14 +72,15 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
 }
 
 /// How long a device is idle while the CPU does what it does but once, and how long of it in these calls.
-fn idle_of_first(scope: &Scope, f: &DeviceFigures, pinning: &FxHashSet<CallId>) -> (Ns, Ns) {
+fn idle_of_first(cold: &Cold, f: &DeviceFigures) -> (Ns, Ns) {
+    let (scope, pinning) = (cold.scope, &cold.pinning);
     // The pause before what follows the stretch lies in it, too.
     let mut looked = f.clone();
     let end = scope.window_on(f.index).map_or(Ns::MAX, |it| it.end);
     looked.span.end = f.span.end.min(end);
     let first = scope.idle_that(&looked, |gap, piece| {
         let is_first = piece.cause.is_of_host() && scope.causes.is_first(gap.next, piece);
-        is_first && !is_in(piece, pinning)
+        (is_first || is_in(piece, &cold.taken)) && !is_in(piece, pinning)
     });
     // What is pinned for the first time behind the start counts, too.
     let whole = || scope.within(None, scope.devices);
@@ -134,8 +137,9 @@ struct Cold<'s, 'a> {
     /// The GPU's work.
     whole: Span,
     at: Vec<(Ns, Occurrence)>,
-    /// Calls that lock memory.
+    /// Calls that lock memory, and calls that take memory of a device and keep it.
     pinning: FxHashSet<CallId>,
+    taken: FxHashSet<CallId>,
     /// What the CPU was seen at while it locked memory.
     pinned: StackCounts,
     /// And while Triton tried configurations.
@@ -317,6 +321,27 @@ impl Cold<'_, '_> {
             }
             if !self.has.all.contains(&self.on_all(span, place)) {
                 self.push(Work::Pinning, span, place);
+            }
+        }
+    }
+
+    /// What a program takes of a device's memory while that works, and hardly gives back, is taken once, as a cache takes it.
+    fn add_taken(&mut self) {
+        let (graph, trace) = (self.scope.causes.graph(), self.scope.trace);
+        let name = |it: &CallId| graph.function(trace, *it);
+        let all = (0..graph.calls.len() as CallId).filter(|it| first_use::is_allocation(name(it)));
+        let (freed, mut taken): (Vec<_>, Vec<_>) = all.partition(|it| name(it).contains("Free"));
+        taken.retain(|it| cases::COLD_MIN.is_reached_by(graph.calls.span(*it).len()));
+        if 10 * freed.len() > taken.len() || !cases::LOOP_MIN.is_reached_by(taken.len()) {
+            return;
+        }
+        for call in taken {
+            let (place, span) = (graph.calls.at(call), graph.calls.span(call));
+            let all = self.on_all(span, place);
+            let is_inside = all.start >= self.whole.start && self.is_looked_at(span, place);
+            if is_inside && !self.has.all.contains(&all) {
+                self.taken.insert(call);
+                self.push(Work::Memory, span, place);
             }
         }
     }

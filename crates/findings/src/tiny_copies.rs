@@ -126,7 +126,14 @@ fn before_each(
     let is_each = 2 * known.filter(is_waited).count() > uploads.len();
     let kernels = f.kernels / uploads.len() as u64;
     let works = scope.idle_that(f, |gap, it| scope.causes.group(*gap, it) == Group::Host);
-    let is_idle = cases::LAUNCH_IDLE_SHARE.is_reached_by(f.idle_share()) && 2 * works < f.idle_ns;
+    // What takes memory or starts a library is no matter of copies, nor is the profiler's own.
+    let others = scope.idle_that(f, |gap, it| {
+        let group = scope.causes.group(*gap, it);
+        let is_first = || group != Group::Host && scope.causes.is_first(gap.next, it);
+        matches!(group, Group::SetUp | Group::Profiler) || is_first()
+    });
+    let idle = f.idle_ns - others;
+    let is_idle = cases::LAUNCH_IDLE_SHARE.is_reached_by(f.part(idle)) && 2 * works < idle;
     if scope.planned.is_some() || !is_each || !is_idle || !is_dense(kernels) {
         return None;
     }
@@ -136,7 +143,7 @@ fn before_each(
     let line = seen.telling(scope.trace);
     let beside = line.as_ref().and_then(|it| seen.beside(scope.trace, it));
     let beside = beside.map_or_else(String::new, |it| format!(", others at {it}"));
-    let found = scope.found(f.span_ns, f.idle_ns - works, &[]);
+    let found = scope.found(f.span_ns, idle - works, &[]);
     let told = format!(
         "{} are uploaded before {}",
         bytes(each),
@@ -146,7 +153,7 @@ fn before_each(
         title: format!(
             "{told}, by {}, and the CPU waits for it each time: the GPU is idle for {}{}{beside}",
             scope.trace.names().short(called),
-            duration(f.idle_ns),
+            duration(idle),
             seen_at(line.as_ref()),
         ),
         advice: "Upload all values in one copy before the loop, or hand them to the kernel as arguments, and wait once.".to_owned(),

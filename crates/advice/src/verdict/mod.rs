@@ -359,7 +359,9 @@ fn beside(
         let Some(odd) = odd.filter(|it| it.share >= TOLD_SHARE) else {
             continue;
         };
-        let is_much = cases::ODD_COST.is_reached_by(odd.share) || odd.recur();
+        // What comes once in steps that a start-up is ten times as long as is a part of starting.
+        let starts = is_whole && steps.start_up.len() > 10 * all;
+        let is_much = cases::ODD_COST.is_reached_by(odd.share) && !starts || odd.recur();
         // Why one rank makes steps odd is said of it.
         let is_first = at == 0 && odd.total_ns > idle && is_much && !is_late && !odd.is_recording();
         if at == 0 {

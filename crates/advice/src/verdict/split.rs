@@ -90,6 +90,8 @@ pub(super) enum CpuWork {
     Load,
     /// Building a kernel before its first launch.
     Build,
+    /// Anything before a kernel runs for the first time.
+    Once,
     /// Managed memory, whose pages come back to it.
     Pages,
     /// Nothing that is recorded.
@@ -456,6 +458,12 @@ impl Split {
         let is_known = piece.cause.is_of_host() && piece.cause != Cause::Unknown;
         if is_known && causes.is_first(next, piece) {
             *self.cold.entry(doing()).or_default() += time;
+        } else if causes.is_once(next, piece) {
+            let work = match piece.cause {
+                Cause::Profiler => CpuWork::Load,
+                _ => CpuWork::Once,
+            };
+            *self.cold.entry(work).or_default() += time;
         }
         if piece.cause == Cause::Process {
             self.turns += time;

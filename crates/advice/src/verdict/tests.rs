@@ -1032,6 +1032,42 @@ fn what_keeps_a_gpu_idle_that_mostly_computes_stands_behind() {
 }
 
 #[test]
+fn work_before_kernels_that_run_for_the_first_time_comes_once() {
+    // Twelve kernels, each loaded for 1 ms when it is launched first, and 50 ms of the CPU before four of them; or each loaded already, or
+    // launched behind a copy back.
+    let told = |load: Ns, is_behind_copy: bool| {
+        let (mut scene, mut at) = (Scene::new(), 0);
+        for i in 0..12 {
+            if i % 3 == 1 {
+                at += 50_000_000;
+            }
+            scene.call("cudaLaunchKernel", at, at + load);
+            scene.kernel(&format!("k{i}"), 1, at + load, at + load + 100_000);
+            at += load + 100_000;
+            if is_behind_copy {
+                scene.call("cudaMemcpy", at, at + 20_000);
+                scene.copy(Direction::D2H, 1, 4, at + 5_000, at + 10_000);
+                at += 20_000;
+            }
+        }
+        for i in 0..12 {
+            scene.call("cudaLaunchKernel", at, at + 5_000);
+            scene.kernel(&format!("k{i}"), 1, at + 6_000, at + 100_000);
+            at += 100_000;
+        }
+        verdict(&mut scene).text
+    };
+    let text = told(1_000_000, false);
+    assert!(
+        text.starts_with("cold start: ") && text.ends_with("before first launches"),
+        "{text}"
+    );
+    for text in [told(5_000, false), told(1_000_000, true)] {
+        assert!(text.starts_with("CPU-bound: "), "{text}");
+    }
+}
+
+#[test]
 fn of_next_to_nothing_the_start_up_is_told() {
     let gain = |text: &str, bound_ns| {
         let cold = Finding {

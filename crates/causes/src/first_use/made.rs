@@ -8,6 +8,9 @@ use crate::stacks::{SAMPLES_MIN, StackCounts};
 use activity::{NameId, Ns, Span, What};
 use trace::{Lane, LaneId, LaneKind, Trace};
 
+/// So long before a launch, with code loaded last of all, something made that code.
+const JIT_MIN: Ns = 100_000_000;
+
 /// What is as long again so often is no making.
 const AGAIN: usize = 3;
 
@@ -33,11 +36,18 @@ struct Between {
     loading: Ns,
     loaded: Ns,
     asked: usize,
-    /// Whether it linked what a compiler made.
+    /// Whether it linked what a compiler made, and whether what it loaded last lay in memory.
     links: bool,
+    brings: bool,
 }
 
 impl Between {
+    /// Whether so long a stretch ends with loading a kernel that the program made, or found in a cache.
+    /// Nothing else of CUDA comes before its launch.
+    fn ends_with_code(&self, made: Span) -> bool {
+        made.len() >= JIT_MIN && self.brings && self.loaded >= made.end - made.len() / 10
+    }
+
     /// Which waits are for a compiler, where it loads something behind them that late: for processes, and for threads whose work it links.
     fn waits(&self, since: Ns) -> impl Fn(&str) -> bool {
         let (loads, links) = (self.loaded >= since, self.links);
@@ -54,6 +64,7 @@ impl Between {
             loaded: Ns::MIN,
             asked: 0,
             links: false,
+            brings: false,
         }
     }
 }
@@ -68,10 +79,11 @@ pub(super) fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, (Span, bool)
         let (lane, span) = (calls.at(call).0, calls.span(call));
         match calls.kind[call as usize] {
             CallKind::Load => {
-                let links = graph.function(trace, call).starts_with("cuLinkComplete");
+                let name = graph.function(trace, call);
                 let load = |it: &mut Between| {
                     (it.loading, it.loaded) = (it.loading + span.len(), span.end);
-                    it.links |= links;
+                    it.links |= name.starts_with("cuLinkComplete");
+                    it.brings = name.starts_with("cuModuleLoadData");
                 };
                 threads.entry(lane).and_modify(load);
             }
@@ -92,6 +104,7 @@ pub(super) fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, (Span, bool)
                 };
                 let made = Span::new(before.since.min(span.start), span.start);
                 let few = made.len() / cases::OUTLIER.value();
+                let is_drivers = graph.function(trace, call).starts_with("cuLaunchKernel");
                 let key = (trace.lanes()[lane].key().process, name);
                 let first = kernels.entry(key);
                 let first = first.and_modify(|it| {
@@ -102,8 +115,9 @@ pub(super) fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, (Span, bool)
                     op,
                     span: made,
                     loads: cases::BUILDS.holds(before.loading >= few),
-                    compiles: cases::FEW_MIN.is_reached_by(made.len())
-                        && cases::COMPILED_NAME.holds(is_compiled(trace.names().full(name)))
+                    compiles: is_drivers && before.ends_with_code(made)
+                        || cases::FEW_MIN.is_reached_by(made.len())
+                            && cases::COMPILED_NAME.holds(is_compiled(trace.names().full(name)))
                         || cases::COLD_MIN.is_reached_by(made.len())
                             && compiles(trace, lane, made, &before.waits(span.start - few)),
                     starts: cases::STARTS_LIBRARY.is_reached_by(before.asked)

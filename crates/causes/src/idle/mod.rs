@@ -43,7 +43,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::first_use::{self, FirstUse};
 use crate::graph::{CallId, Engine, Graph, OpId};
 use activity::units::share;
-use activity::{Metric, Ns, Span};
+use activity::{Direction, Metric, Ns, Span, What};
 use trace::{LaneId, LaneKey, LaneKind, Measure, Trace, made};
 
 /// So many operations are looked at together: what is known of them stays in a processor's cache.
@@ -168,6 +168,40 @@ impl<'a> Causes<'a> {
             Culprit::Call(call) => self.is_slow_first(call),
             _ => false,
         }
+    }
+
+    /// Whether a piece is the CPU's own work before a kernel that runs for the first time, or the profiler's in a slow first call.
+    /// Behind a copy back the CPU may work on what came. Where stacks were sampled they say on what.
+    pub fn is_once(&self, next: OpId, piece: &Piece) -> bool {
+        let first = self.first_use();
+        let name = || Some(self.trace.names().full(self.host_name(piece.culprit)?));
+        let waits = |name: &str| first_use::is_system_wait(name) || name.ends_with("sleep");
+        match piece.cause {
+            Cause::Profiler => first.has_call_around(piece.span),
+            Cause::Host => {
+                first.launches.contains(&next)
+                    && !name().is_some_and(waits)
+                    && !self.comes_back_before(next)
+                    && self
+                        .trace
+                        .processes()
+                        .iter()
+                        .all(|it| it.sampled.is_empty())
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the operation before another one on its device brings something back.
+    fn comes_back_before(&self, next: OpId) -> bool {
+        let ops = &self.graph.ops;
+        let before = self.device(next).and_then(|device| {
+            let all = ops.of_device(device);
+            let at = all.partition_point(|&op| ops.start[op as usize] < ops.start[next as usize]);
+            all[..at].last()
+        });
+        let what = before.map(|&op| self.graph.what(self.trace, op));
+        matches!(what, Some(What::Copy(it)) if it.direction == Direction::D2H)
     }
 
     /// Whether a call was slow because it did something for the first time.

@@ -566,6 +566,85 @@ fn what_the_cpu_does_to_build_a_kernel_is_part_of_loading_it() {
     }
 }
 
+#[test]
+fn work_that_ends_with_code_from_memory_made_that_code() {
+    // An upload, 700 ms of the CPU, and a kernel that runs once.
+    let scene = |load: &str, at: Ns, launch: &str| {
+        let mut scene = Scene::new();
+        scene.call("cudaMemcpyAsync", -10_000, -1_000);
+        scene.copy(Direction::H2D, 1, 1 << 20, 0, 100_000);
+        scene.call(load, at, at + 240_000);
+        scene.call(launch, 700_500_000, 700_510_000);
+        scene.kernel("matmul_kernel", 1, 700_512_000, 702_000_000);
+        scene
+    };
+    let late = 700_000_000;
+    let found = sick(
+        "cold-start",
+        &mut scene("cuModuleLoadData", late, "cuLaunchKernelEx"),
+    );
+    // From the copy's call to the launch.
+    assert_eq!(found.bound_ns, 700_501_000);
+    // Code that was loaded long before, that came from a file, or that the runtime launches tells nothing of what comes between.
+    for (load, at, launch) in [
+        ("cuModuleLoadData", 20_000_000, "cuLaunchKernel"),
+        ("cuModuleLoad", late, "cuLaunchKernel"),
+        ("cuModuleLoadData", late, "cudaLaunchKernel"),
+    ] {
+        cured("cold-start", &mut scene(load, at, launch));
+    }
+}
+
+#[test]
+fn libraries_that_start_one_after_the_other_are_all_cold() {
+    // Two long frees before anything else runs, and short ones; or the second behind a kernel.
+    let scene = |is_between: bool| {
+        let mut scene = Scene::new();
+        scene.call("cudaLaunchKernel", -5_000, -1_000);
+        scene.kernel("k", 1, 0, 10_000);
+        scene.call("cudaFree", 100_000, 375_100_000);
+        if is_between {
+            scene.call("cudaLaunchKernel", 375_200_000, 375_205_000);
+            scene.kernel("k", 1, 375_206_000, 375_216_000);
+        }
+        scene.call("cudaFree", 376_000_000, 944_000_000);
+        let mut at = 945_000_000;
+        for _ in 0..30 {
+            scene.call("cudaFree", at, at + 5_000);
+            scene.call("cudaLaunchKernel", at + 6_000, at + 10_000);
+            scene.kernel("k", 1, at + 11_000, at + 21_000);
+            at += 30_000;
+        }
+        scene
+    };
+    let found = sick("cold-start", &mut scene(false));
+    assert_eq!(found.bound_ns, 375_000_000 + 568_000_000);
+    assert_eq!(sick("cold-start", &mut scene(true)).bound_ns, 375_000_000);
+}
+
+#[test]
+fn memory_that_is_taken_and_kept_is_taken_once() {
+    // Forty allocations of 2 ms between launches, none of which is given back, or all.
+    let scene = |is_kept: bool| {
+        let (mut scene, mut at) = (Scene::new(), 0);
+        for _ in 0..40 {
+            scene.call("cudaMalloc", at, at + 2_000_000);
+            scene.call("cudaLaunchKernel", at + 2_010_000, at + 2_014_000);
+            scene.kernel("k", 1, at + 2_016_000, at + 3_000_000);
+            if !is_kept {
+                scene.call("cudaFree", at + 3_000_000, at + 3_010_000);
+            }
+            at += 3_100_000;
+        }
+        scene
+    };
+    // The first one comes before the first operation.
+    let found = sick("cold-start", &mut scene(true));
+    assert_eq!(found.bound_ns, 39 * 2_000_000);
+    cured("cold-start", &mut scene(false));
+    sick("alloc-in-loop", &mut scene(false));
+}
+
 /// Steps of 32 launches of a compiled kernel, 27 ms of the CPU before the first of each, or of one step alone.
 #[test]
 fn what_precedes_a_kernel_in_each_step_builds_none() {
@@ -726,6 +805,30 @@ fn what_kernels_allocate_that_run_for_the_first_time_is_in_no_loop() {
     // Between the first operation and the last.
     assert_eq!(sick("alloc-in-loop", &mut scene(2)).bound_ns, 23 * 30_000);
     cured("alloc-in-loop", &mut scene(24));
+}
+
+#[test]
+fn what_a_short_program_gives_back_for_each_piece_of_work_is_told() {
+    // Six kernels that run once, with memory taken before each and given back behind it; or kept.
+    let scene = |is_freed: bool| {
+        let mut scene = Scene::new();
+        for i in 0..6 {
+            let at = i as Ns * 200_000;
+            scene.call("cudaMalloc", at, at + 60_000);
+            scene.call("cudaLaunchKernel", at + 62_000, at + 66_000);
+            scene.kernel(&format!("k{i}"), 1, at + 68_000, at + 78_000);
+            if is_freed {
+                scene.call("cudaFree", at + 100_000, at + 160_000);
+            }
+        }
+        scene
+    };
+    // Between the first operation and the last: five of each.
+    assert_eq!(
+        sick("alloc-in-loop", &mut scene(true)).bound_ns,
+        10 * 60_000
+    );
+    cured("alloc-in-loop", &mut scene(false));
 }
 
 #[test]

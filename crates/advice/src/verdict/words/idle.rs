@@ -43,6 +43,7 @@ impl Told<'_> {
     pub(super) fn first_calls(&self) -> [String; 2] {
         let most = most(&self.split.cold);
         let is_most = |time| share(time, self.split.cold()) >= MOST;
+        let has_once = self.split.cold.contains_key(&CpuWork::Once);
         match most.filter(|(_, time)| is_most(*time)) {
             Some((CpuWork::Name(name), _)) => {
                 let name = host_name(self.trace, name);
@@ -51,6 +52,11 @@ impl Told<'_> {
             Some((CpuWork::Build, _)) => self.building(),
             Some((CpuWork::Load, time)) if percent(share(time, self.split.cold())) == "100 %" => {
                 ["loading GPU code".to_owned(), String::new()]
+            }
+            Some((CpuWork::Once, _)) => ["before first launches".to_owned(), String::new()],
+            _ if has_once => {
+                let all = "loading GPU code and before first launches".to_owned();
+                [all, String::new()]
             }
             Some((CpuWork::Load, _)) => {
                 let all = "loading GPU code and in slow first calls".to_owned();
