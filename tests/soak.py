@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""tests/soak.py CUPTOP FAKES SECONDS: whether anything grows that should not.
+"""tests/soak.py CUPTOP FAKES SECONDS [OPERATIONS_BEFORE]: whether anything grows that should not.
 
-For so long it records a program, follows that recording on a screen, watches a scenario that is written anew each second, and attaches to
-a program and leaves it, 100 times in all. Each tenth of the time it prints memory (KiB), descriptors, threads and seconds of processor of all
+For so long it records a program, which has made so many operations before, follows that recording on a screen, watches a scenario
+that is written anew each second, and attaches to a program and leaves it, 100 times in all. Each tenth of the time it prints memory (KiB), descriptors, threads and seconds of processor of all
 four, and at the end the processor's share in each third. FAKES is a folder with what `tests/attach/harness.rs` makes of `tests/fake`: `program`, `libcuda.so.1`, `libcupti.so.13`."""
 import os, pty, shutil, subprocess, sys, tempfile, threading, time
 
 cuptop, fakes, seconds = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), int(sys.argv[3])
+before = int(sys.argv[4]) if len(sys.argv) > 4 else 0
 folder = tempfile.mkdtemp()
 env = dict(os.environ, LD_LIBRARY_PATH=fakes, CUPTOP_CUPTI=fakes + "/libcupti.so.13", TERM="xterm-256color")
 quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -33,7 +34,7 @@ scenario = folder + "/s.toml"
 text = 'name = "soak"\n[buffers.x]\nbytes = "1 MiB"\n[[variant]]\nname = "v"\nsteps = [{ for = "i in 0..%d", do = [{ h2d = "x" }] }]\n'
 open(scenario, "w").write(text % 5)
 common = ["--hardware", "off", "--python", "off", "--save"]
-traced = subprocess.Popen([cuptop, "trace", "--headless", *common, folder + "/job", "--", fakes + "/program", "soak", "20", str(seconds + 5)], env=env, **quiet)
+traced = subprocess.Popen([cuptop, "trace", "--headless", *common, folder + "/job", "--", fakes + "/program", "soak", "20", str(seconds + 600), str(before // 2)], env=env, **quiet)
 time.sleep(2)
 left = subprocess.Popen([fakes + "/program", "late"], env=env, stdin=subprocess.PIPE, **quiet)
 time.sleep(1)

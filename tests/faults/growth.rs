@@ -188,6 +188,40 @@ fn processes_by_the_thousand() {
     });
 }
 
+/// All launches come before the first kernel, and a wait within each gap behind it.
+#[test]
+fn launches_far_ahead_of_waits() {
+    assert_linear(&["report"], |n, at| {
+        let (n, mut out) = (3_000 * n, String::new());
+        for i in 0..n {
+            let correlation = format!(r#""correlation":{}"#, i + 1);
+            let ts = 10.0 * i as f64;
+            event(
+                &mut out,
+                "cuda_runtime",
+                "cudaLaunchKernel",
+                1,
+                ts,
+                8.0,
+                &correlation,
+            );
+            let ts = (10 * n + 1_000 + 1_300 * i) as f64;
+            let args = format!(r#""device":0,"stream":7,{correlation}"#);
+            event(&mut out, "kernel", "k", 7, ts, 100.0, &args);
+            event(
+                &mut out,
+                "cuda_runtime",
+                "cudaDeviceSynchronize",
+                1,
+                ts + 1_100.0,
+                50.0,
+                "",
+            );
+        }
+        write_trace(at, &out);
+    });
+}
+
 /// A thread that waits for the device behind each launch, on ever more streams.
 #[test]
 fn waits_for_ever_more_streams() {

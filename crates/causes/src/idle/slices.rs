@@ -127,10 +127,13 @@ fn late(causes: &Causes<'_>, gap: Gap) -> Option<Ns> {
         .find(|it| causes.may_be_turn(it))?;
     let call = causes.graph.ops.call[gap.next as usize];
     let length = piece.span.len();
-    let next = std::iter::successors(calls.next(call), |&it| calls.next(it));
-    let mut next = next.take_while(|&it| calls.start[it as usize] < gap.span.end);
-    let is_asked = |it: CallId| gap.span.end - calls.start[it as usize] < length / 4;
-    (!next.any(|it| calls.kind[it as usize].is_wait() && is_asked(it))).then_some(length)
+    // From the end: a launch may have been made ten thousands of calls ahead.
+    let list = calls.of_lane(calls.at(call).0);
+    let start = |it: CallId| calls.start[it as usize];
+    let before = &list[..list.partition_point(|&it| start(it) < gap.span.end)];
+    let is_asked = |it: CallId| it > call && gap.span.end - start(it) < length / 4;
+    let mut asked = before.iter().rev().take_while(|&&it| is_asked(it));
+    (!asked.any(|&it| calls.kind[it as usize].is_wait())).then_some(length)
 }
 
 /// Whether the program makes such calls.
