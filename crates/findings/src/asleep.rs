@@ -148,7 +148,7 @@ impl Slept {
         self.named > 0 || 2 * self.quiet.all >= self.samples
     }
 
-    /// Whether it is quiet at that line while the device works, and its results come back: it waits for those, or for a thread of
+    /// Whether it is quiet at that line while the device works, and its results come back. It waits for those, or for a thread of
     /// its own that brings the device its work.
     fn awaits(&self, scope: &Scope, f: &DeviceFigures, place: &str) -> bool {
         let line = self.meanwhile.telling(scope.trace);
