@@ -76,6 +76,18 @@ impl IdleMap {
         Some(map)
     }
 
+    /// That of any stretch, on its basis or by what lies around it; nothing when it is stopped.
+    pub(super) fn on(basis: &Basis, trace: &Trace, stretch: Span, stop: &Stop) -> IdleMap {
+        let facts = basis.facts(trace);
+        let facts = facts.unwrap_or_else(|| near(trace, stretch));
+        IdleMap::of(&facts, stretch, stop).unwrap_or_default()
+    }
+
+    /// All idle time of a device by group; `None` where there are too many operations.
+    pub(super) fn all_of(&self, device: usize) -> Option<Shares> {
+        (!self.sums.is_empty()).then(|| self.idle_within(device, self.stretch))
+    }
+
     /// Where a cell begins.
     fn edge(&self, cell: usize) -> Ns {
         let offset = i128::from(self.stretch.len()) * cell as i128 / self.cells as i128;
@@ -136,26 +148,6 @@ fn sums(cells: Vec<Shares>) -> Vec<Shares> {
         sums.push(std::array::from_fn(|i| sums[at][i] + cell[i]));
     }
     sums
-}
-
-/// The idle time of each device between operations within `span`, by cause. `None` when there are too many
-/// operations, or when it is stopped.
-pub(super) fn by_device(
-    basis: &Basis,
-    trace: &Trace,
-    span: Span,
-    stop: &Stop,
-) -> Option<Vec<Shares>> {
-    if operations(trace, span) > MOST {
-        return None;
-    }
-    let mut all = vec![Shares::default(); trace.devices().len()];
-    let facts = basis.facts(trace);
-    let facts = facts.unwrap_or_else(|| near(trace, span));
-    pieces(&facts, span, stop, |device, span, group| {
-        all[device][group as usize] += span.len();
-    })?;
-    Some(all)
 }
 
 /// Operations of a stretch.
@@ -221,9 +213,7 @@ impl Idle {
         let (basis, goes_on) = (Basis::of(run, last, stretch), run.is_running());
         self.question
             .ask(analyst, run, (stretch, goes_on), move |trace, stop| {
-                let facts = basis.facts(trace);
-                let facts = facts.unwrap_or_else(|| near(trace, stretch));
-                let found = IdleMap::of(&facts, stretch, stop).unwrap_or_default();
+                let found = IdleMap::on(&basis, trace, stretch, stop);
                 IdleMap { goes_on, ..found }
             });
     }

@@ -94,16 +94,15 @@ impl State {
         let idle = used.len() - usage.time(Measure::Busy, used);
         let is_told = asked.last == self.focus.selection && idle >= gap.len();
         let part = |time| units::percent(units::share(time, idle));
-        let of = match asked.view == self.focus.camera.viewport.window {
+        let mut of = match asked.view == self.focus.camera.viewport.window {
             true => String::new(),
             false => format!(" in {}", units::duration(used.len())),
         };
-        let run = &self.model.run;
-        let has_steps_to_come = self.steps().is_none() && self.model.answers.is_open();
-        let early = match has_steps_to_come && !run.is_running() {
-            true => "; its steps are still being looked for",
-            false => "",
-        };
+        let is_early = self.steps().is_none() && self.model.answers.is_open();
+        let is_early = is_early && !self.model.run.is_running();
+        if is_early {
+            of.push_str("; its steps are still being looked for");
+        }
         let little = units::share(idle, used.len());
         let words = || match asked.alike {
             _ if little < LITTLE => format!("{} idle", units::percent(little)),
@@ -119,13 +118,13 @@ impl State {
             _ if units::share(gap.len(), idle) >= ONCE
                 && used == self.used(device)
                 && self.steps().is_none()
-                && early.is_empty() =>
+                && !is_early =>
             {
                 format!("this gap: {} of idle time, once", part(gap.len()))
             }
             _ => format!("this gap: {} of idle time", part(gap.len())),
         };
-        is_told.then(|| words() + &of + early)
+        is_told.then(|| words() + &of)
     }
 
     /// The gaps of some rows that lie within a stretch, the longest first. Time in which only other GPUs have work counts as one, and so

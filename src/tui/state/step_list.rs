@@ -69,7 +69,7 @@ impl StepList {
             let (is_odd, mut what) = told(steps, &why, at);
             // What most of them take longer for is what the headline says.
             if headline.bound_by == Bound::Peer && main.slow.iter().any(|it| it.step == at) {
-                what = format!("+{}: a late rank", duration(span.len() - main.median_ns));
+                what = format!("+{}: late rank", duration(span.len() - main.median_ns));
             }
             let shares = each.fold(Shares::default(), add);
             if !is_odd && main.steps.binary_search(&at).is_ok() {

@@ -126,7 +126,8 @@ impl Steps {
         let is_even = cases::PACED_MIN.is_reached_by(kind.steps.len())
             && 10 * kind.deviation_ns <= kind.median_ns;
         let second = 1_000_000_000;
-        let is_off = |rate: &Ns| (rate.saturating_mul(kind.median_ns) - second).abs() > second / 100;
+        let is_off =
+            |rate: &Ns| (rate.saturating_mul(kind.median_ns) - second).abs() > second / 100;
         FRAMES.into_iter().find(|rate| is_even && !is_off(rate))
     }
 

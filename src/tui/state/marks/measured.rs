@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::tui::state::idle::{self, Basis};
+use crate::tui::state::idle::{Basis, IdleMap};
 use activity::feed::Stop;
 use activity::{Direction, NameId, Ns, Span, What};
 use causes::Shares;
@@ -45,13 +45,10 @@ pub struct DeviceTimes {
 
 impl MeasuredStretch {
     pub(super) fn of(basis: &Basis, trace: &Trace, span: Span, stop: &Stop) -> MeasuredStretch {
-        let causes = idle::by_device(basis, trace, span, stop);
+        let idle = IdleMap::on(basis, trace, span, stop);
         let mut found = MeasuredStretch {
             devices: (0..trace.devices().len())
-                .filter_map(|device| {
-                    let causes = causes.as_ref().map(|all| all[device]);
-                    of_device(trace, device, span, causes)
-                })
+                .filter_map(|device| of_device(trace, device, span, idle.all_of(device)))
                 .collect(),
             is_whole: true,
             ..MeasuredStretch::default()

@@ -15,7 +15,7 @@ use crate::tui::theme::Role;
 use crate::tui::time_scale::TimeScale;
 use activity::text::printable;
 use activity::{Direction, Ns, Span, units};
-use causes::{Group, Shares};
+use causes::{Cause, Group, Shares};
 use figures::breakdown::Breakdown;
 use trace::{LaneId, LaneKind, Measure, Trace, describe};
 
@@ -178,9 +178,8 @@ fn gap_forms(state: &State, gap: Span) -> Vec<String> {
         // A function is told without its place where there is no room for that.
         let of = who.split(" at ").next().unwrap_or_default();
         // Who launches is no cause of its own.
-        let who = [&who, of]
-            .into_iter()
-            .filter(|_| why.group != Group::Launch);
+        let is_launching = (why.group, why.cause) == (Group::Launch, Cause::Host);
+        let who = [&who, of].into_iter().filter(|_| !is_launching);
         let all = who.chain([why.label()]);
         forms = all.map(|it| format!("{length}: {it}")).collect();
     }
