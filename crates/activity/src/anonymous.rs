@@ -20,6 +20,9 @@ pub const EVERYBODYS: [&str; 4] = [
     "/lib64/python",
 ];
 
+/// The file of a frame that is somewhere in Python, where nobody knows in which function of the program.
+pub const INTERPRETER: &str = "<python>";
+
 /// Whether a source file is the user's own: neither the interpreter's nor an installed package's.
 pub fn is_own(file: &str) -> bool {
     let of_interpreter = file.starts_with('<') && file != "<string>" && file != "<stdin>";

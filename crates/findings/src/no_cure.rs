@@ -13,7 +13,7 @@ use crate::thresholds;
 use activity::units::{self, bytes, duration, percent, share};
 use activity::{Copy, Direction, Ns, Span, What};
 use causes::graph::{CallId, OpId};
-use causes::stacks::{LineShare, SAMPLES_MIN, StackCounts};
+use causes::stacks::{LineShare, StackCounts};
 use causes::{Bound, Cause, Gap, Group, Piece, Pieces, Shares, sum_by};
 use figures::DeviceFigures;
 use trace::describe;
@@ -58,7 +58,7 @@ fn advice(group: Group) -> &'static str {
         Group::SetUp => {
             "Allocate before the work, or from a pool that keeps memory (cudaMallocAsync, a caching allocator)."
         }
-        Group::Launch => "Look at the CPU work between launches: what can be done earlier?",
+        Group::Launch => "Launch less often: a CUDA graph, fused kernels, larger batches.",
         Group::Sync => "Look at what the CPU needs the result for: can the GPU do that part?",
         Group::Queue | Group::Process | Group::Profiler | Group::Unknown => "No record says why.",
     }
@@ -229,7 +229,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
             percent(f.part(time)),
             placed.told,
             match (placed.batch, &seen) {
-                (None, None) if group != Group::SetUp && !brings => ": cuptop knows no cure".to_owned(),
+                (None, None) if !matches!(group, Group::SetUp | Group::Launch) && !brings => ": cuptop knows no cure".to_owned(),
                 (_, line) => seen_at(line.as_ref()),
             },
         ),
@@ -347,7 +347,7 @@ fn seen_in(scope: &Scope, f: &DeviceFigures) -> (Option<LineShare>, bool) {
         host.for_each(|it| scope.causes.add_samples(gap.next, it.span, &mut seen));
     }
     let most = seen.at_work(scope.trace);
-    let is_spread = most.is_none() && seen.all >= SAMPLES_MIN;
+    let is_spread = most.is_none() && seen.tell(scope.trace);
     (most.filter(LineShare::is_native), is_spread)
 }
 

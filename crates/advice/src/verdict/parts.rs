@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use super::odd::culprit;
 use super::{BOUND_MIN, Verdict, find, words};
 use activity::units::{duration, percent, share};
-use activity::{Ns, Span};
-use causes::stacks::SAMPLES_MIN;
+use activity::{Ns, Span, What};
 use causes::{Cause, Causes, IdleCause, first_use};
 use figures::DeviceFigures;
 use figures::breakdown::Breakdown;
@@ -29,15 +28,19 @@ pub(super) fn around(of: (&Trace, &Causes<'_>), steps: &Steps, verdict: &mut Ver
     // It may be the last step, whose end nobody saw.
     let is_step = steps.spans.len() > steps.steady.end && tail.len() < 2 * steps.main().median_ns;
     if !is_step && share(tail.len(), all) >= BOUND_MIN {
-        beside.extend(worked(of, steps, (tail, "after")));
+        let own = own(of.0, tail);
+        beside.extend(worked(of, steps.process, (tail, "after the steps"), &own));
     }
 }
 
 /// A start-up, or what computes before the steps for most of it.
 fn begun((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> String {
+    // Kernels that wait for pages compute little.
     let computing = |part| {
         let device = steps::main_device(trace, steps.process);
-        device.map_or(0, |it| Breakdown::of_device(trace, it, part).compute)
+        let of =
+            |it| Breakdown::of_device(trace, it, part).compute - faulting(trace, causes, it, part);
+        device.map_or(0, of)
     };
     // Steps that warm up are no work of its own, but a first one that holds more. Nor are many that keep the GPU busy a start-up.
     let start_up = steps.start_up;
@@ -47,29 +50,58 @@ fn begun((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> String {
         _ => Span::new(start_up.start, steps.spans[0].start),
     };
     let is_own = 2 * part.len() > start_up.len() && 2 * computing(part) > part.len();
-    let worked = || worked((trace, causes), steps, (part, "before"));
+    let worked = || {
+        let which = (part, "before the steps");
+        worked((trace, causes), steps.process, which, &own(trace, part))
+    };
     let told = is_own.then(worked).flatten();
     told.unwrap_or_else(|| begins((trace, causes), steps))
 }
 
+/// What kernels take in a stretch to which pages of managed memory come while they run.
+fn faulting(trace: &Trace, causes: &Causes<'_>, device: usize, part: Span) -> Ns {
+    let graph = causes.graph();
+    let its = graph.ops.of_device(device).iter();
+    let its = its.map(|&op| (graph.ops.span(op), op));
+    let its = its.filter(|it| part.contains(it.0.start));
+    let its = its.map(|(span, op)| (span, graph.what(trace, op)));
+    let (mut pages, mut kernels) = (Vec::new(), Vec::new());
+    its.for_each(|(span, what)| match what {
+        What::Kernel(_) => kernels.push(span),
+        it if it.is_migration() => pages.push(span.start),
+        _ => {}
+    });
+    pages.sort_unstable();
+    let before = |time: Ns| pages.partition_point(|it| *it < time);
+    let waits = |it: &Span| before(it.start + 1) < before(it.end);
+    kernels.into_iter().filter(waits).map(Span::len).sum()
+}
+
+/// The steps of a part, where they hold most of it.
+fn own(trace: &Trace, part: Span) -> Vec<Steps> {
+    let mut own = steps::find(trace, Some(part));
+    own.retain(|it| 4 * it.steady_span().len() >= 3 * part.len());
+    own
+}
+
 /// What a program does before or behind its steps, where that is work of its own: it may have steps, too.
-fn worked(
+pub(super) fn worked(
     (trace, causes): (&Trace, &Causes<'_>),
-    steps: &Steps,
-    (part, side): (Span, &str),
+    process: usize,
+    (part, which): (Span, &str),
+    own: &[Steps],
 ) -> Option<String> {
     let is_its = |f: &DeviceFigures| {
         let mut streams = trace.streams_of(f.index);
-        streams.any(|it| it.1.key().process == steps.process)
+        streams.any(|it| it.1.key().process == process)
     };
     let mut devices = figures::count(trace, None, Some(part));
     devices.retain(is_its);
-    let own = steps::find(trace, Some(part));
-    let rest = find(trace, causes, (Some(part), &devices), &own, None).swap_remove(0);
+    let rest = find(trace, causes, (Some(part), &devices), own, None).swap_remove(0);
     // What ran of it may have no records.
     let is_lost = || Lost::of(trace, causes.graph()).is_some();
     let is_told = !rest.text.starts_with(words::TOO_LITTLE) && !devices.is_empty() && !is_lost();
-    is_told.then(|| format!("{} {side} the steps, {}", duration(part.len()), rest.text))
+    is_told.then(|| format!("{} {which}, {}", duration(part.len()), rest.text))
 }
 
 /// So many steps of a start-up are told, as the first of those that are told of has a number above it.
@@ -80,6 +112,8 @@ fn begins((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> String {
     let (start, mut by) = (steps.start_up, BTreeMap::<String, Ns>::new());
     if let Some(device) = steps::main_device(trace, steps.process) {
         let busy = Breakdown::of_device(trace, device, start);
+        let waits = faulting(trace, causes, device, start);
+        by.insert("in kernels that wait for pages".to_owned(), waits);
         by.insert("in memsets".to_owned(), busy.memset());
         by.insert("in copies".to_owned(), busy.copy - busy.overlap);
         for row in causes.idle_within(&[device], &[start]) {
@@ -109,7 +143,7 @@ fn begins((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> String {
 /// What the CPU is at while the GPU is idle: "building kernels", "in untraced CPU work".
 fn doing(trace: &Trace, row: &IdleCause) -> String {
     let name = row.culprit.as_deref().unwrap_or_default();
-    let is_seen = row.seen.all >= SAMPLES_MIN && row.seen.are_of_building(trace);
+    let is_seen = row.seen.tell(trace) && row.seen.are_of_building(trace);
     match row.cause {
         Cause::Load => row.words(),
         Cause::Host if first_use::is_compiler(name) || is_seen => "building kernels".to_owned(),

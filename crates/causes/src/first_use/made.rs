@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::{is_outlier, is_system_wait, kernel};
 use crate::graph::{CallId, CallKind, Graph, NONE, OpId};
-use crate::stacks::{SAMPLES_MIN, StackCounts};
+use crate::stacks::StackCounts;
 use activity::{NameId, Ns, Span, What};
 use trace::{Lane, LaneId, LaneKind, Trace};
 
@@ -200,7 +200,7 @@ fn compiles(trace: &Trace, thread: LaneId, span: Span, waits: &dyn Fn(&str) -> b
     let is_seen = || {
         let mut seen = StackCounts::default();
         seen.add_samples(trace, key.process, thread, span);
-        seen.all >= SAMPLES_MIN && seen.are_of_building(trace)
+        seen.tell(trace) && seen.are_of_building(trace)
     };
     2 * named.sum::<Ns>() >= span.len() || is_seen()
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
-use activity::anonymous::is_own;
+use activity::anonymous::{INTERPRETER, is_own};
 use activity::text::{counted, printable};
 use activity::units::count;
 use activity::{Frame, Ns, Span, StackId};
@@ -18,7 +18,7 @@ use trace::{SourceKind, Trace};
 pub use tree::{Node, add_functions, below_line, is_wrapper};
 
 /// From so many samples on it is known that no function holds most of them, or that a compiler does.
-pub const SAMPLES_MIN: u64 = 16;
+const SAMPLES_MIN: u64 = 16;
 
 /// Fewer samples of a line tell nothing of what many stretches have in common.
 const LEAST: u64 = 3;
@@ -127,6 +127,18 @@ impl StackCounts {
         }
     }
 
+    /// Samples that saw more than that Python was at work.
+    fn known(&self, trace: &Trace) -> u64 {
+        let is_python = |it: &Frame| it.file == INTERPRETER;
+        self.all - self.filtered(trace, is_python).all
+    }
+
+    /// Whether enough of them say what the CPU was in.
+    pub fn tell(&self, trace: &Trace) -> bool {
+        let known = self.known(trace);
+        known >= SAMPLES_MIN && 2 * known >= self.all
+    }
+
     /// Whether a compiler was at work in half of them, by names of functions and files. Looking for what was built, and importing the
     /// compiler, is no such work. Without samples nothing says otherwise.
     pub fn are_of_building(&self, trace: &Trace) -> bool {
@@ -151,7 +163,7 @@ impl StackCounts {
             .filter(is_built)
             .map(|it| it.1)
             .sum::<u64>()
-            >= self.all
+            >= self.known(trace)
     }
 
     /// Adds what was seen in other stretches.

@@ -6,6 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::rows::RowReader;
 use super::tables::{Tables, int, small};
+use activity::anonymous::INTERPRETER;
 use activity::{Frame, Ns, SampleDef, SampledThread, Samples, StackId, StackSample};
 use recording::file::shortened;
 
@@ -18,11 +19,14 @@ const GONE: Ns = 4;
 /// A program's threads are sampled this often at least.
 const PERIOD_MAX: Ns = 100_000_000;
 
+/// A library's function that a thread in Python was met in so often in a row is at work for long.
+const LONG: u32 = 64;
+
 /// A frame: how deep it lies, its symbol and its module.
 type Level = (u32, i64, i64);
 
 /// The samples of the threads that call CUDA, by process. Python's own functions say nothing of a program in Python, whose
-/// samples are left out.
+/// samples are left out, but where a library's function is at work for long.
 pub(super) fn read(tables: &Tables, rows: &RowReader<'_>) -> rusqlite::Result<Vec<(u32, Samples)>> {
     let threads: FxHashMap<i64, u32> = rows.threads.iter().map(|it| (it.1, it.0)).collect();
     let mut events: FxHashMap<i64, (Ns, i64, Vec<Level>)> = FxHashMap::default();
@@ -64,17 +68,26 @@ pub(super) fn read(tables: &Tables, rows: &RowReader<'_>) -> rusqlite::Result<Ve
     events.sort_unstable_by_key(|it| (it.0, it.1));
     let mut known = Known::default();
     let mut by_process: FxHashMap<u32, Looks> = FxHashMap::default();
-    for (at, thread, mut levels) in events {
+    for (_, thread, levels) in &mut events {
         levels.sort_unstable_by_key(|it| std::cmp::Reverse(it.0));
+        let looks = by_process.entry(threads[thread]).or_default();
+        if !looks.is_python {
+            let frames = known.frames(tables, levels)?;
+            looks.is_python = frames.iter().any(|it| it.file.contains("python"));
+        }
+    }
+    for (at, thread, levels) in events {
+        let frames = known.frames(tables, &levels)?;
         let looks = by_process.entry(threads[&thread]).or_default();
-        looks.add(
-            at,
-            (thread & 0xff_ffff) as u32,
-            known.frames(tables, &levels)?,
-        );
+        let frames = match looks.is_python {
+            true => vec![at_work(frames)],
+            false => frames,
+        };
+        looks.add(at, (thread & 0xff_ffff) as u32, frames);
     }
     let all = by_process.into_iter();
-    let all = all.filter(|it| !it.1.is_python && !it.1.samples.defs.is_empty());
+    let is_told = |it: &Looks| !it.is_python || it.longest >= LONG;
+    let all = all.filter(|it| is_told(&it.1) && !it.1.samples.defs.is_empty());
     let mut all: Vec<_> = all.map(|it| (it.0, it.1.finish())).collect();
     if let Some((_, first)) = all.first_mut() {
         first.sampling.lost = lost;
@@ -136,6 +149,27 @@ fn frame(symbol: &str, module: &str) -> Option<Frame> {
     })
 }
 
+/// Libraries that do a part of their caller's work.
+const OF_SYSTEM: &str = "<libc. <libc- <libm. <ld- <libstdc++";
+/// Those of CUDA and of the profiler, whose calls are known by records, and Python itself.
+const OF_OTHERS: &str = "python <python <libpython <libcu <libnv <libTools <libNv";
+
+/// What a program in Python is at: a library's innermost function, as if it were its own.
+fn at_work(frames: Vec<Frame>) -> Frame {
+    let is_of = |it: &Frame, of: &str| of.split(' ').any(|of| it.file.starts_with(of));
+    let mut inner = frames.into_iter().rev();
+    let inner = inner.find(|it| !is_of(it, OF_SYSTEM));
+    let (file, function) = match inner.filter(|it| !is_of(it, OF_OTHERS)) {
+        Some(it) => (it.file.trim_matches(['<', '>']).to_owned(), it.function),
+        None => (INTERPRETER.to_owned(), "interpreter".to_owned()),
+    };
+    Frame {
+        file,
+        function,
+        line: 0,
+    }
+}
+
 /// The looks at a process.
 #[derive(Default)]
 struct Looks {
@@ -146,14 +180,17 @@ struct Looks {
     met: FxHashMap<u32, Ns>,
     distances: Vec<Ns>,
     is_python: bool,
+    /// How often in a row each thread was met in one function of a library, and the most of these.
+    runs: FxHashMap<u32, (StackId, u32)>,
+    longest: u32,
 }
 
 impl Looks {
     /// Takes in what a thread was at, the outermost function first.
     fn add(&mut self, time: Ns, thread: u32, frames: Vec<Frame>) {
         let mut stack = 0;
+        let is_library = frames.iter().all(|it| it.file != INTERPRETER);
         for frame in frames {
-            self.is_python |= frame.file.contains("python");
             let next = self.frames.len() as u32 + 1;
             let id = *self.frames.entry(frame.clone()).or_insert(next);
             if id == next {
@@ -168,6 +205,12 @@ impl Looks {
                     .push(SampleDef::Stack { id, caller, frame });
             }
         }
+        let run = self.runs.entry(thread).or_default();
+        *run = match run.0 == stack && is_library {
+            true => (stack, run.1 + 1),
+            false => (stack, 0),
+        };
+        self.longest = self.longest.max(run.1);
         let before = self.met.insert(thread, time);
         let distance = before.map(|before| time.saturating_sub(before));
         self.distances
@@ -245,12 +288,12 @@ mod tests {
 
     #[test]
     fn stacks_of_native_functions_are_read_and_pythons_are_not() {
-        let read_of = |program: &str| {
+        let read_of = |program: &str, hashes: usize| {
             let folder = tempfile::tempdir().expect("a folder");
             let path = folder.path().join("a.sqlite");
             let sql = format!(
                 "CREATE TABLE StringIds (id INTEGER, value TEXT);
-                 INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel'), (2, 'main'), (3, 'void fill<int>(int*)'), (4, 'log'),
+                 INSERT INTO StringIds VALUES (9, 'sha256_block'), (10, '/lib/libcrypto.so.3'), (11, 'memcpy'), (12, '/lib/libc.so.6'), (1, 'cudaLaunchKernel'), (2, 'main'), (3, 'void fill<int>(int*)'), (4, 'log'),
                      (5, '{program}'), (6, '/usr/lib/libm.so.6'), (7, '0x7f00'), (8, '[Max depth]');
                  CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER,
                      nameId INTEGER);
@@ -259,7 +302,13 @@ mod tests {
                  INSERT INTO COMPOSITE_EVENTS VALUES (1, 1000000, 16777223), (2, 2000000, 16777223), (3, 2500000, 16777299);
                  CREATE TABLE SAMPLING_CALLCHAINS (id INTEGER, symbol INTEGER, module INTEGER, unresolved INTEGER, stackDepth INTEGER);
                  INSERT INTO SAMPLING_CALLCHAINS VALUES (1, 4, 6, NULL, 0), (1, 3, 5, NULL, 1), (1, 7, 5, 1, 2), (1, 2, 5, NULL, 3),
-                     (2, 3, 5, NULL, 0), (2, 2, 5, NULL, 1), (2, 8, 8, NULL, 2), (3, 2, 5, NULL, 0);"
+                     (2, 3, 5, NULL, 0), (2, 2, 5, NULL, 1), (2, 8, 8, NULL, 2), (3, 2, 5, NULL, 0);
+                 WITH RECURSIVE n(i) AS (SELECT 4 UNION ALL SELECT i + 1 FROM n WHERE i < 3 + {hashes})
+                     INSERT INTO COMPOSITE_EVENTS SELECT i, i * 1000000, 16777223 FROM n;
+                 INSERT INTO SAMPLING_CALLCHAINS SELECT id, 11, 12, NULL, 0 FROM COMPOSITE_EVENTS WHERE id > 3;
+                 INSERT INTO SAMPLING_CALLCHAINS SELECT id, 9, 10, NULL, 1 FROM COMPOSITE_EVENTS WHERE id > 3;
+                 INSERT INTO SAMPLING_CALLCHAINS SELECT id, 3, 5, NULL, 2 FROM COMPOSITE_EVENTS WHERE id > 3;
+                 DELETE FROM COMPOSITE_EVENTS WHERE id > 3 + {hashes};"
             );
             rusqlite::Connection::open(&path)
                 .and_then(|it| it.execute_batch(&sql))
@@ -269,26 +318,37 @@ mod tests {
             rows.threads.insert((0, 16_777_223));
             read(&tables, &rows).expect("samples")
         };
-        let all = read_of("/home/a/solver");
+        let frames = |samples: &Samples| -> Vec<_> {
+            let told = samples.defs.iter().filter_map(|it| match it {
+                SampleDef::Frame { frame, .. } => {
+                    Some(format!("{} {}", frame.file, frame.function))
+                }
+                _ => None,
+            });
+            told.collect()
+        };
+        let all = read_of("/home/a/solver", 0);
         let [(0, samples)] = &all[..] else {
             panic!("{all:?}");
         };
-        let frames = samples.defs.iter().filter_map(|it| match it {
-            SampleDef::Frame { frame, .. } => Some((&frame.file[..], &frame.function[..])),
-            _ => None,
-        });
-        let told = [
-            ("solver", "main"),
-            ("solver", "fill"),
-            ("<libm.so.6>", "log"),
-        ];
-        assert_eq!(frames.collect::<Vec<_>>(), told);
+        assert_eq!(
+            frames(samples),
+            ["solver main", "solver fill", "<libm.so.6> log"]
+        );
         let stacks = samples
             .looks
             .iter()
             .map(|it| (it.time, it.changed[0].stack));
         assert_eq!(stacks.collect::<Vec<_>>(), [(1_000_000, 3), (2_000_000, 2)]);
         assert_eq!((samples.sampling.hz, samples.sampling.looks), (1_000, 2));
-        assert_eq!(read_of("/usr/bin/python3.10"), []);
+        let python = "/usr/bin/python3.10";
+        assert_eq!(read_of(python, 64), []);
+        // A library is at work for long.
+        let all = read_of(python, 65);
+        let hashes = ["<python> interpreter", "libcrypto.so.3 sha256_block"];
+        assert_eq!(
+            all.iter().map(|it| frames(&it.1)).collect::<Vec<_>>(),
+            [hashes]
+        );
     }
 }

@@ -9,7 +9,6 @@ use activity::text::counted;
 use activity::units::{duration, percent, share};
 use causes::Cause;
 use causes::first_use::{is_allocation, is_file_io, is_system_wait};
-use causes::stacks::SAMPLES_MIN;
 use figures::busy::mostly;
 use figures::steps::without_numbers;
 use findings::asleep;
@@ -137,7 +136,7 @@ impl Told<'_> {
     /// Whether samples saw what no record names, and no function for most of it.
     fn is_sampled(&self) -> bool {
         let seen = self.split.seen.get(&self.bound);
-        seen.is_some_and(|it| it.all >= SAMPLES_MIN)
+        seen.is_some_and(|it| it.tell(self.trace))
     }
 
     /// What names that differ in their numbers alone ("load_layer_7") take together, of those that take most. Numbers behind a
