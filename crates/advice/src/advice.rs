@@ -189,7 +189,8 @@ impl<'a> Advice<'a> {
         let mut scope = self.scope(None, devices);
         scope.ranks = facts.ranks().map(|it| &**it);
         scope.watching = watching.as_ref();
-        let judged = self.judge(&scope, steps, |scope| Judgement {
+        let is_program = variants.is_empty() && steps.is_empty() && scope.ranks.is_none();
+        let mut judged = self.judge(&scope, steps, |scope| Judgement {
             machine: findings::machine(scope).map(|it| it.headline()),
             ..match variants.is_empty() {
                 true => self.of_program(scope, steps),
@@ -200,11 +201,37 @@ impl<'a> Advice<'a> {
                 },
             }
         });
+        if let Some(judged) = judged.as_mut().filter(|_| is_program) {
+            let behind = self.behind_warm_up(&scope, &judged.findings);
+            judged.findings.extend(behind);
+        }
         judged.map(|judged| Judgement {
             variants,
             watching,
             ..judged
         })
+    }
+
+    /// What could be better behind a warm-up, and is not found in all of it.
+    fn behind_warm_up(&self, whole: &Scope<'_>, known: &[Finding]) -> Vec<Finding> {
+        let trace = self.facts.trace;
+        let is_capture = self.causes.graph().capture(None).is_some();
+        let Some((_, part, which)) = steps::behind_warm_up(trace).filter(|_| !is_capture) else {
+            return Vec::new();
+        };
+        let devices = self.facts.figures(Some(part));
+        let whatif = || replayed(self.facts, None, Some(part));
+        let scope = whole.within(Some(part), &devices);
+        let mut found = findings::weighed(&scope, whatif, &self.facts.stop);
+        let is_beside = |it: &Finding| matches!(it.rule, Rule::ColdStart | Rule::NoCure);
+        found.retain(|it| {
+            let is_new = known.iter().all(|of| of.rule != it.rule);
+            is_new && !it.rule.is_of_run() && !is_beside(it)
+        });
+        for it in &mut found {
+            it.places = vec![format!("behind {which}")];
+        }
+        found
     }
 
     /// Of one pass of a variant, by what its measured passes would save. `devices` are the pass's figures.

@@ -187,6 +187,12 @@ pub fn find(
     if window.is_none() && whole.scope.of != Answered::Marked {
         let is_run = whole.scope.of == Answered::Run;
         let loaded = || scope::loaded(trace, whole.span_ns, whole.scope.start_ns);
+        let warm = || steps::behind_warm_up(trace).filter(|_| steps.is_empty() && ranks.is_none());
+        if let Some((process, part, which)) = is_run.then(warm).flatten() {
+            let which = format!("behind {which}");
+            let told = parts::worked((trace, causes), process, (part, &which), &[]);
+            whole.beside.extend(told);
+        }
         let told = is_run.then(loaded).flatten();
         let told = told.map_or_else(|| scope::outside(trace), |it| vec![it]);
         whole.beside.extend(told);
@@ -363,7 +369,8 @@ fn beside(
         let starts = is_whole && steps.start_up.len() > 10 * all;
         let is_much = cases::ODD_COST.is_reached_by(odd.share) && !starts || odd.recur();
         // Why one rank makes steps odd is said of it.
-        let is_first = at == 0 && odd.total_ns > idle && is_much && !is_late && !odd.is_recording();
+        let is_mended = !odd.is_recording() && !odd.is_seam();
+        let is_first = at == 0 && odd.total_ns > idle && is_much && !is_late && is_mended;
         if at == 0 {
             verdict.odd = Some(odd.clone());
         }

@@ -194,6 +194,10 @@ impl OddSteps {
             it if CallKind::of(it) == CallKind::Memory => {
                 ("Take that memory before the loop, and reuse it.", "")
             }
+            _ if self.is_seam() => (
+                "It comes once and nothing names why, as where one part of a program ends: it may be no part of a step.",
+                "",
+            ),
             EACH if self.operations == 0 => (
                 "No cause holds most of them: look at each on the timeline.",
                 "",
@@ -214,13 +218,19 @@ impl OddSteps {
                 of: self.spans.len(),
                 ..OfSteps::default()
             }),
-            ..scope.found(all, self.total_ns, &at)
+            ..scope.found(all, if self.is_seam() { 0 } else { self.total_ns }, &at)
         }
     }
 
     /// Whether the profiler makes them longer.
     pub fn is_recording(&self) -> bool {
         self.bound_by == Bound::Nothing
+    }
+
+    /// Whether it is one alone, for no cause that is known or for more work: where one loop ends and another begins.
+    pub fn is_seam(&self) -> bool {
+        let is_more = self.operations > 0 && matches!(self.held.as_str(), "" | EACH | UNTRACED);
+        self.count == 1 && (is_more || self.bound_by == Bound::Unknown)
     }
 
     /// Whether they come again and again, and not once.

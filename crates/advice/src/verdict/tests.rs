@@ -1402,6 +1402,32 @@ fn beside_a_start(start: impl Fn(&mut Scene)) -> String {
     verdict.beside.join(" · ")
 }
 
+/// Two loops of thirty steps of 30 us, and between them six other kernels in 3 ms that nothing names.
+#[test]
+fn a_seam_between_two_loops_is_nothing_to_do_less_often() {
+    let (mut scene, mut now) = (Scene::new(), 10_000);
+    let mut kernel = |name: &str| {
+        scene.call("cuLaunchKernel", now - 9_000, now - 8_000);
+        scene.kernel(name, 1, now, now + 10_000);
+        now += if name.starts_with("set") {
+            510_000
+        } else {
+            10_000
+        };
+    };
+    for step in 0..60 {
+        if step == 30 {
+            (0..6).for_each(|op| kernel(&format!("set{op}")));
+        }
+        ["embed", "layer", "loss"].into_iter().for_each(&mut kernel);
+    }
+    let verdict = by_steps(&mut scene).remove(0);
+    assert_eq!(verdict.scope.of, Answered::Steps);
+    let odd = verdict.odd.as_ref().expect("an odd step");
+    odd.sentence().must_have("with 6 operations more");
+    assert_eq!(as_finding(odd).bound_ns, 0);
+}
+
 #[test]
 fn a_start_up_says_what_it_is_spent_on() {
     let filled = |fills: Ns| {
@@ -1412,6 +1438,16 @@ fn a_start_up_says_what_it_is_spent_on() {
     };
     assert_eq!(filled(3_100_000), "start-up 6.01 ms, most of it in memsets");
     filled(2_900_000).must_begin("6.01 ms before the steps, GPU-bound");
+    // A page comes to the kernel as it runs.
+    let faults = beside_a_start(|scene| {
+        scene.kernel("init", 1, 0, 6_000_000);
+        let pages = Place::NO_STREAM;
+        scene.copy(Direction::H2D, pages, 1 << 20, 3_000_000, 3_100_000);
+    });
+    assert_eq!(
+        faults,
+        "start-up 6.01 ms, nearly all of it in kernels that wait for pages"
+    );
     let in_range = |range: &str| {
         beside_a_start(|scene| {
             scene.call("cuLaunchKernel", -5_000, -1_000);

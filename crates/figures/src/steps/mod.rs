@@ -376,6 +376,21 @@ pub fn recent(trace: &Trace, operations: usize) -> Option<Span> {
     Some(Span::new(low, Ns::MAX))
 }
 
+/// Fewer operations tell nothing of a warm program.
+const WARM_MIN: usize = 16;
+
+/// What a program does behind its warm-up, where marks show one and too few steps: its process, when, and behind what.
+pub fn behind_warm_up(trace: &Trace) -> Option<(usize, Span, String)> {
+    let processes = 0..trace.processes().len();
+    let mut own = processes.filter(|&it| trace.streams_in(it).next().is_some());
+    let process = own.next().filter(|_| own.next().is_none())?;
+    let (span, which) = ranges::behind_warm_up(trace, process)?;
+    let all = operations::extent(trace, process, None)?;
+    let part = span.len() as f64 / all.len().max(1) as f64;
+    let is_much = operations::count(trace, process, Some(span)) >= WARM_MIN;
+    (is_much && (0.05..0.9).contains(&part)).then_some((process, span, which))
+}
+
 /// Steps as a search found them.
 struct Found {
     from: Origin,

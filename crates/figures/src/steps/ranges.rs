@@ -48,6 +48,14 @@ impl Group {
         self.name.starts_with("ProfilerStep#")
     }
 
+    /// Whether so many may be steps, by their names and times.
+    fn may_be_steps(&self, fewest: usize) -> bool {
+        self.spans.len() >= fewest
+            && !cases::LIBRARYS_RANGE.holds(!self.is_counted && self.name.contains("::"))
+            && !counts_layers(&self.name)
+            && !cases::OVERLAPPING_RANGES.holds(!are_apart(&self.spans))
+    }
+
     /// Whether it is named like a warm-up.
     fn warms(&self) -> bool {
         let name = self.name.to_lowercase().replace(['-', '_', ' '], "");
@@ -77,12 +85,7 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Answe
         }
         otherwise = Answer::None;
     }
-    groups.retain(|g| {
-        cases::STEPS_MIN.is_reached_by(g.spans.len())
-            && !cases::LIBRARYS_RANGE.holds(!g.is_counted && g.name.contains("::"))
-            && !counts_layers(&g.name)
-            && !cases::OVERLAPPING_RANGES.holds(!are_apart(&g.spans))
-    });
+    groups.retain(|g| g.may_be_steps(cases::STEPS_MIN.value()));
     let (warm, mut groups): (Vec<Group>, Vec<Group>) = groups
         .into_iter()
         .partition(|g| cases::WARM_UP_NAME.holds(g.warms()));
@@ -107,6 +110,44 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Answe
         .into_iter()
         .find_map(|group| of_group(trace, process, window, (&calls, warm), group))
         .map_or(otherwise, Answer::Steps)
+}
+
+/// What lies behind a warm-up, of a process whose ranges are too few for steps. Ranges have that name, or the first of some takes
+/// longer than the others. Beside it which that is.
+pub(super) fn behind_warm_up(trace: &Trace, process: usize) -> Option<(Span, String)> {
+    let groups = groups(trace, process, None, (RangeKind::Nvtx, ""));
+    let warm = groups
+        .iter()
+        .filter(|g| cases::WARM_UP_NAME.holds(g.warms()));
+    let warm = warm.flat_map(|g| g.spans.iter().map(|it| it.end)).max();
+    let few = groups
+        .iter()
+        .filter(|g| g.may_be_steps(2) && !cases::FEW_STEPS.is_reached_by(g.spans.len()));
+    let few = few.max_by_key(|g| (g.is_counted, g.total()));
+    if warm.is_none() && few.is_none() {
+        return None;
+    }
+    let calls = ByCall::new(trace, process, None);
+    if let Some(end) = warm {
+        let behind = Caused::by(trace, process, &calls, Span::new(end, Ns::MAX));
+        return Some((behind.span?, "the warm-up".to_owned()));
+    }
+    let group = few?;
+    let steps = caused_by(trace, process, None, &calls, &group.spans);
+    let (spans, _) = from_start_to_start(trace, process, &steps);
+    let (first, others) = spans.split_first()?;
+    let times: Vec<f64> = others.iter().map(|it| it.len() as f64).collect();
+    let is_slow = first.len() as f64 >= cases::WARM_UP_OF_FEW.value() * stats::median(&times)?;
+    let work = operations::count(trace, process, None);
+    let behind = others.iter().copied().reduce(Span::hull);
+    behind
+        .filter(|_| is_slow && are_steps(&steps, work, 2))
+        .map(|it| {
+            (
+                it,
+                format!("the first of {} ranges `{}`", spans.len(), group.name),
+            )
+        })
 }
 
 /// Whether the work is one pass over the parts of a network: each is marked once, one after the other. All that repeats in

@@ -1152,6 +1152,36 @@ fn parts_of_the_warm_up_are_no_steps() {
     assert_eq!(steps.steady_span().start, 4 * 1_200 + 20);
 }
 
+/// Two or three passes of sixteen kernels, no two alike. The first takes so many times as long.
+#[test]
+fn what_lies_behind_a_warm_up_is_known_without_steps() {
+    let behind = |names: &[&str], slow: Ns| {
+        let (mut scene, mut now) = (Scene::new(), 0);
+        for (pass, name) in names.iter().enumerate() {
+            let (from, length) = (now, if pass == 0 { 100 * slow } else { 100 });
+            for op in 0..16 {
+                scene.call("cudaLaunchKernel", now, now + 10);
+                scene.kernel(&format!("k{pass}_{op}"), 7, now + 20, now + 90);
+                now += length;
+            }
+            scene.range(RangeKind::Nvtx, name, 0, from, now);
+        }
+        behind_warm_up(&scene.trace()).map(|it| (it.1.start, it.2))
+    };
+    let told = |start, which: &str| Some((start, which.to_owned()));
+    let warm = behind(&["warmup", "warmup", "forward"], 2);
+    assert_eq!(warm, told(4_820, "the warm-up"));
+    let first = "the first of 2 ranges `iteration #`";
+    assert_eq!(
+        behind(&["iteration 0", "iteration 1"], 2),
+        told(3_220, first)
+    );
+    // Alike, or of different things, or hardly anything behind it.
+    assert_eq!(behind(&["iteration 0", "iteration 1"], 1), None);
+    assert_eq!(behind(&["load", "forward"], 2), None);
+    assert_eq!(behind(&["warmup", "forward"], 20), None);
+}
+
 /// Steps of 19 operations; before the 20th others come in another order each time, `many` steps' worth of them, or a pause.
 #[test]
 fn a_stretch_whose_pattern_is_not_told_apart_is_no_odd_step() {
