@@ -1,14 +1,19 @@
 //! The GPU copies most of the time, and no other batch is there to compute meanwhile.
 
-use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first, no_overlap};
+use super::{DeviceFigures, Finding, Occurrence, Scope, Severity, longest_first, no_overlap};
 use crate::thresholds;
 use activity::units::{duration, percent};
-use activity::{Direction, Span};
+use activity::{Direction, Ns, Span};
+
+/// Copies that take so many times what kernels do are told of a program that waits for the CPU, too.
+const TIMES: Ns = 10;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let alone = f.copy_ns - f.overlap_ns;
     // Without kernels copying is the work. With kernels and several batches what is missing is overlap.
     let is_bound = f.part(alone) >= thresholds::COPY_SHARE;
+    // However long the CPU is at other work, there is little beside copies that the GPU does.
+    let is_most = cases::LARGE_SHARE.is_reached_by(f.part(alone)) && alone > TIMES * f.compute_ns;
     let overlaps = is_bound
         && cases::ENGINE_SHARE.is_reached_by(f.part(f.compute_ns))
         && !no_overlap::has_one_batch(scope, f);
@@ -16,7 +21,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let pageable = scope.copies(f).iter().filter(|it| it.2.is_pageable());
     let pageable = pageable.map(|it| it.1);
     let is_pageable = Span::union_len(pageable.collect()) * 2 >= alone;
-    if f.kernels == 0 || overlaps || !is_bound || is_pageable {
+    if f.kernels == 0 || overlaps || !(is_bound || is_most) || is_pageable {
         return None;
     }
     let busiest = |d: &Direction| f.direction(*d).map_or(0, |d| d.busy_ns);
@@ -31,6 +36,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             duration(alone),
             direction.label(),
         ),
+        severity: Severity::warn_where(is_bound),
         advice: "Copy less: keep data on the GPU, copy reused data once, use a smaller data type."
             .to_owned(),
         ..scope.found(f.span_ns, alone, &longest_first(at.collect()))

@@ -262,6 +262,9 @@ const TENSOR_TIMES: [((u32, u32), [f64; 2]); 6] = [
 /// How many times as fast as in TF32 they multiply in bf16, by the same data sheets.
 const BF16_TIMES: f64 = 2.0;
 
+/// A product of matrices that takes less gains nothing by tensor cores.
+const MOMENT: Ns = 5_000;
+
 /// The kernels that multiply matrices while tensor cores do nothing, where they take much, and how that is known.
 fn without_tensor<'a>(
     scope: &Scope,
@@ -286,7 +289,13 @@ fn without_tensor<'a>(
     };
     let counted: Vec<&Config> = all.iter().filter(is_counted).copied().collect();
     let is_much = |of: &[&Config]| cases::LARGE_SHARE.is_reached_by(f.part(time(of)));
-    let named = |it: &&&Config| is_fp32(full(scope, it)) && idles(it, 0.0);
+    // What few blocks do, or a moment, waits for memory and for its launch.
+    let sms = scope.trace.devices()[f.index].info.multiprocessors;
+    let is_small = |it: &Config| {
+        let blocks = it.shape.grid.into_iter().map(u64::from).product::<u64>();
+        blocks > 0 && 10 * blocks < u64::from(sms) || it.usual < MOMENT
+    };
+    let named = |it: &&&Config| is_fp32(full(scope, it)) && idles(it, 0.0) && !is_small(it);
     let (of, how) = match is_much(&counted) {
         true => (
             counted,
@@ -427,6 +436,18 @@ pub(super) fn layout(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let found = scope.found(f.span_ns, time(&all), &configs::places(scope, f, &all));
+    let is_flat = scope.has_name(|it| it == "aten::conv1d")
+        && !scope.has_name(|it| it == "aten::conv2d" || it == "aten::conv3d");
+    let (advice, change) = match is_flat {
+        true => (
+            "1-D convolutions know no channels_last: write them as conv2d of height 1 in that order.",
+            "",
+        ),
+        false => (
+            "Keep images and weights in the order that the convolutions read.",
+            "layout",
+        ),
+    };
     Some(Finding {
         title: format!(
             "{} turn tensors between NCHW and NHWC: {} ({})",
@@ -434,8 +455,8 @@ pub(super) fn layout(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             duration(time(&all)),
             configs::kernel_time(scope, f).words(time(&all)),
         ),
-        advice: "Keep images and weights in the order that the convolutions read.".to_owned(),
-        change: scope.change("layout", None),
+        advice: advice.to_owned(),
+        change: scope.change(change, None),
         severity: found
             .severity
             .keep_where(cases::LARGE_SHARE.is_reached_by(f.part(time(&all)))),

@@ -1,11 +1,11 @@
 //! Copies and kernels, or copies of both directions, one after the other on independent engines.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Copied, Finding, Occurrence, Scope, declared, longest_first};
 use activity::text::listed;
 use activity::units::{duration, percent, share};
-use activity::{Direction, MemoryKind, Ns, Place, Span};
+use activity::{Activity, Direction, MemoryKind, Ns, Place, Span};
 use causes::graph::{CallId, EdgeKind, LATENCY_MAX, NONE};
 use causes::{Cause, Culprit, Group, Piece};
 use figures::DeviceFigures;
@@ -32,17 +32,14 @@ impl Engines {
             false => 2,
         };
         for (_, activity) in scope.operations(f) {
-            let engine = match engine_of(&activity.what) {
-                Some(Engine::Compute) => {
-                    let share = program::share(scope.trace, f.index, &activity.what);
-                    packed += activity.span.len() as f64 * f64::from(share);
-                    0
-                }
-                Some(Engine::Copy(Direction::H2D)) => 1,
-                Some(Engine::Copy(Direction::D2H)) => back,
-                _ => continue,
+            let Some(engine) = engine(&activity) else {
+                continue;
             };
-            spans[engine].push(activity.span);
+            if engine == 0 {
+                let share = program::share(scope.trace, f.index, &activity.what);
+                packed += activity.span.len() as f64 * f64::from(share);
+            }
+            spans[engine.min(back)].push(activity.span);
         }
         Engines {
             any: Span::union_len(spans.concat()),
@@ -129,6 +126,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         ),
         advice: match computes {
             false => "Where batches are independent, put the two directions on two streams, with pinned memory: each has its own copy engine.",
+            true if whole_streams(scope, f) > 1 => "Each stream has a batch of its own: ask for all of them, with pinned memory, before the CPU waits for any.",
             true if waits_for_kernels(scope, f) => "The copies wait for kernels that still use the buffer: add a second one, and fill it meanwhile.",
             true => "Cut the work into independent batches, each on its own stream with pinned memory: one copies while another computes.",
         }
@@ -224,22 +222,43 @@ pub(super) fn has_one_batch(scope: &Scope, f: &DeviceFigures) -> bool {
     f.kernels < 2 || (scope.planned.is_none() && is_one_batch(scope, f))
 }
 
-/// Whether all that is copied to the device is there before the first kernel, and nothing is copied back before the last.
+/// Whether all that is copied to the device is there before the first kernel, and nothing is copied back before the last. Streams that
+/// each bring data, work, and bring results back have a batch each.
 fn is_one_batch(scope: &Scope, f: &DeviceFigures) -> bool {
-    let (mut kernels, mut up, mut down) = (None::<Span>, None::<Span>, None::<Span>);
+    let mut all = [None::<Span>; 3];
     for (_, activity) in scope.operations(f) {
-        let of = match engine_of(&activity.what) {
-            Some(Engine::Compute) => &mut kernels,
-            Some(Engine::Copy(Direction::H2D)) => &mut up,
-            Some(Engine::Copy(Direction::D2H)) => &mut down,
-            _ => continue,
-        };
-        *of = Some(of.map_or(activity.span, |it| it.hull(activity.span)));
+        if let Some(engine) = engine(&activity) {
+            all[engine] = Some(all[engine].map_or(activity.span, |it| it.hull(activity.span)));
+        }
     }
-    let Some(kernels) = kernels else {
+    let [Some(kernels), up, down] = all else {
         return false;
     };
+    if whole_streams(scope, f) > 1 {
+        return false;
+    }
     up.is_none_or(|up| up.end <= kernels.start) && down.is_none_or(|it| it.start >= kernels.end)
+}
+
+/// Compute, H2D and D2H, as a number.
+fn engine(of: &Activity) -> Option<usize> {
+    match engine_of(&of.what)? {
+        Engine::Compute => Some(0),
+        Engine::Copy(Direction::H2D) => Some(1),
+        Engine::Copy(Direction::D2H) => Some(2),
+        _ => None,
+    }
+}
+
+/// How many streams use all three.
+fn whole_streams(scope: &Scope, f: &DeviceFigures) -> usize {
+    let mut by = FxHashMap::<LaneId, [bool; 3]>::default();
+    for ((lane, _), activity) in scope.operations(f) {
+        if let Some(engine) = engine(&activity) {
+            by.entry(lane).or_default()[engine] = true;
+        }
+    }
+    by.values().filter(|it| **it == [true; 3]).count()
 }
 
 /// Whether most copies were held back by an event of another stream.

@@ -16,6 +16,15 @@ use activity::{Batch, Copy, DeviceInfo, Direction, HostCall, LaunchShape, Memory
 use figures::Peaks;
 use trace::testing::{Scene, h200, pinned};
 
+/// A launch of so many blocks of so many threads.
+fn launch(blocks: u32, threads: u32) -> LaunchShape {
+    LaunchShape {
+        grid: [blocks, 1, 1],
+        block: [threads, 1, 1],
+        ..LaunchShape::default()
+    }
+}
+
 const PEAKS: Peaks = Peaks {
     h2d: Some(55.0),
     d2h: Some(55.0),
@@ -100,11 +109,7 @@ fn kernels_that_leave_most_of_the_gpu_empty() {
     let named = |name: &str, blocks: u32, streams: u32| {
         let mut scene = Scene::new();
         scene.device(h200());
-        let shape = LaunchShape {
-            grid: [blocks, 1, 1],
-            block: [256, 1, 1],
-            ..LaunchShape::default()
-        };
+        let shape = launch(blocks, 256);
         for i in 0..8u32 {
             let at = Ns::from(i / streams) * 100_000;
             scene.shaped(shape, name, i % streams, at, at + 100_000);
@@ -123,11 +128,7 @@ fn kernels_that_leave_most_of_the_gpu_empty() {
     apart.device(h200());
     for i in 0..8 {
         apart.call("cudaLaunchKernel", i * 1_000, i * 1_000 + 900);
-        let shape = LaunchShape {
-            grid: [33, 1, 1],
-            block: [256, 1, 1],
-            ..LaunchShape::default()
-        };
+        let shape = launch(33, 256);
         let at = 20_000 + i * 105_000;
         apart.shaped(shape, "reduce", 1, at, at + 100_000);
     }
@@ -140,11 +141,7 @@ fn kernels_that_leave_most_of_the_gpu_empty() {
     let mut short = Scene::new();
     short.device(h200());
     for i in 0..8 {
-        let shape = LaunchShape {
-            grid: [33, 1, 1],
-            block: [256, 1, 1],
-            ..LaunchShape::default()
-        };
+        let shape = launch(33, 256);
         short.shaped(shape, "reduce", 1, i * 30_000, (i + 1) * 30_000);
     }
     let short = sick("under-filled-gpu", &mut short);
@@ -152,11 +149,7 @@ fn kernels_that_leave_most_of_the_gpu_empty() {
     // Seven launches of 10 us, and two of the same grid that have more to do: all but a 32nd of 10.07 ms.
     let mut uneven = Scene::new();
     uneven.device(h200());
-    let shape = LaunchShape {
-        grid: [33, 1, 1],
-        block: [256, 1, 1],
-        ..LaunchShape::default()
-    };
+    let shape = launch(33, 256);
     for i in 0..7 {
         uneven.shaped(shape, "reduce", 1, i * 10_000, (i + 1) * 10_000);
     }
@@ -208,11 +201,7 @@ fn threads_count_too_and_a_kernel_that_does_nothing_does_not() {
     let one = |name: &str, [blocks, threads]: [u32; 2]| {
         let mut scene = Scene::new();
         scene.device(h200());
-        let shape = LaunchShape {
-            grid: [blocks, 1, 1],
-            block: [threads, 1, 1],
-            ..LaunchShape::default()
-        };
+        let shape = launch(blocks, threads);
         scene.shaped(shape, name, 1, 0, 168_960);
         scene
     };
@@ -228,11 +217,7 @@ fn threads_count_too_and_a_kernel_that_does_nothing_does_not() {
     assert_eq!(found.bound_ns, 168_960 - 1_280);
     // Of two launches the pause between them goes, too.
     let mut two = one("add(int)", [8, 256]);
-    let shape = LaunchShape {
-        grid: [8, 1, 1],
-        block: [256, 1, 1],
-        ..LaunchShape::default()
-    };
+    let shape = launch(8, 256);
     two.call("cudaLaunchKernel", -9_000, -6_000);
     two.shaped(shape, "add(int)", 1, 170_000, 170_000 + 168_960);
     let found = sick("under-filled-gpu", &mut two);

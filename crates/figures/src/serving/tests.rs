@@ -187,6 +187,21 @@ fn what_is_no_server_is_called_none() {
 }
 
 #[test]
+fn training_whose_accuracy_is_read_back_serves_nobody() {
+    for (last, is_server) in [("norm", true), ("multi_tensor_apply_kernel", false)] {
+        let mut made = Server {
+            now: 1_000,
+            ..Server::default()
+        };
+        for _ in 0..12 {
+            made.kernel(last, 16, 0);
+            made.decode(128, 0);
+        }
+        assert_eq!(made.serves().is_some(), is_server, "{last}");
+    }
+}
+
+#[test]
 fn tokens_of_an_unknown_size_are_told_as_both() {
     let mut made = Server {
         now: 1_000,

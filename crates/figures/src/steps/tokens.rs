@@ -25,12 +25,14 @@ const KERNELS_MIN: usize = 8;
 /// Of more operations nobody looks at all.
 const OPS_MAX: usize = 1 << 22;
 
-/// Words in the names of kernels: of those that attend, that choose tokens, whose results have 8 bytes, and that work on images.
-const WORDS: [&[&str]; 4] = [
+/// Words in the names of kernels: of those that attend, that choose tokens, whose results have 8 bytes, that work on images, and that
+/// train.
+const WORDS: [&[&str]; 5] = [
     &["attention", "attn", "sdpa", "flash", "fmha", "softmax"],
     &["argmax", "topk", "sample", "sampling", "multinomial"],
     &[" long"],
     &["upsample", "grid_sample", "winograd", "im2col"],
+    &["backward", "multi_tensor_apply"],
 ];
 
 /// How many tokens the first copy has that may bring some back, of those that start there: the fewest and the most.
@@ -107,12 +109,13 @@ fn usual_threads(ops: &[Op]) -> Ns {
     stats::median_time(&threads).unwrap_or_default()
 }
 
-/// Whether it makes the next token of each sequence. What works on images is no text, though it attends and picks.
+/// Whether it makes the next token of each sequence. What works on images is no text, though it attends and picks. Nor does training
+/// make any, whose accuracy is a pick.
 fn is_decode(ops: &[Op]) -> bool {
     let copied = ops.iter().filter_map(|it| it.copied).max();
     let last = ops.iter().rev().filter(|it| it.threads.is_some());
     ops.iter().filter(|it| it.words[0]).count() > 1
-        && !ops.iter().any(|it| it.words[3])
+        && !ops.iter().any(|it| it.words[3] || it.words[4])
         && last.take(CHOSEN_BEFORE).any(|it| it.words[1])
         && ops.iter().map(|it| it.uploaded).sum::<i64>() <= UPLOADS_MAX
         && usual_threads(ops) <= THREADS_MAX * copied.unwrap_or(0) / 4

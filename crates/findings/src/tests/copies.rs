@@ -242,6 +242,30 @@ fn engines_that_take_turns() {
 }
 
 #[test]
+fn streams_that_are_waited_for_one_after_another_have_a_batch_each() {
+    // All uploads, then all kernels, then all that comes back: on a stream each, or on one.
+    let scene = |streams: u32| {
+        let mut scene = Scene::new();
+        for i in 0..4 {
+            let (at, stream) = (Ns::from(i) * 1_000_000, 1 + i % streams);
+            scene.copy(Direction::H2D, stream, 50_000_000, at, at + 1_000_000);
+            scene.kernel("k", stream, at + 4_000_000, at + 5_000_000);
+            scene.copy(
+                Direction::D2H,
+                stream,
+                50_000_000,
+                at + 8_000_000,
+                at + 9_000_000,
+            );
+        }
+        scene
+    };
+    // Two of the three engines could be hidden.
+    assert_eq!(sick("no-overlap", &mut scene(4)).bound_ns, 8_000_000);
+    cured("no-overlap", &mut scene(1));
+}
+
+#[test]
 fn a_single_copy_engine_overlaps_no_directions() {
     let scene = |copy_engines: u32| {
         let mut scene = Scene::new();

@@ -327,11 +327,7 @@ fn products_in_fp32_are_known_by_their_names() {
             capability: (major, 0),
             ..h200()
         };
-        let shape = LaunchShape {
-            grid: [2_904, 1, 1],
-            block: [256, 1, 1],
-            ..LaunchShape::default()
-        };
+        let shape = launch(2_904, 256);
         let found = shaped(name, shape, device).into_iter();
         found
             .filter(|it| it.rule.name() == "idle-tensor-cores")
@@ -379,6 +375,32 @@ fn products_in_fp32_are_known_by_their_names() {
 }
 
 #[test]
+fn products_of_few_blocks_or_of_a_moment_gain_nothing_by_tensor_cores() {
+    let of = |blocks, length: Ns| {
+        let mut scene = Scene::new();
+        scene.device(DeviceInfo {
+            capability: (9, 0),
+            ..h200()
+        });
+        let shape = launch(blocks, 256);
+        for i in 0..100 {
+            scene.shaped(
+                shape,
+                "ampere_sgemm_32x128_tn",
+                7,
+                i * length,
+                (i + 1) * length,
+            );
+        }
+        let all = all_of(&mut scene);
+        all.iter().any(|it| it.rule.name() == "idle-tensor-cores")
+    };
+    // A tenth of 132 SMs is 13.2.
+    assert!(of(14, 20_000) && !of(13, 20_000));
+    assert!(of(2_904, 5_000) && !of(2_904, 4_999));
+}
+
+#[test]
 fn some_cards_of_turing_have_no_tensor_cores() {
     for (name, has) in [
         ("NVIDIA T1000", false),
@@ -391,11 +413,7 @@ fn some_cards_of_turing_have_no_tensor_cores() {
             name: name.to_owned(),
             ..h200()
         };
-        let shape = LaunchShape {
-            grid: [2_904, 1, 1],
-            block: [256, 1, 1],
-            ..LaunchShape::default()
-        };
+        let shape = launch(2_904, 256);
         let found = shaped("volta_sgemm_128x64_nn", shape, device);
         let is_told = found.iter().any(|it| it.rule.name() == "idle-tensor-cores");
         assert_eq!(is_told, has, "{name}");
@@ -411,11 +429,7 @@ fn what_runs_beside_others_has_no_estimated_saving() {
             capability: (7, 0),
             ..h200()
         });
-        let shape = LaunchShape {
-            grid: [2_904, 1, 1],
-            block: [256, 1, 1],
-            ..LaunchShape::default()
-        };
+        let shape = launch(2_904, 256);
         for (i, stream) in (0..10).flat_map(|i| (0..streams).map(move |it| (i, it))) {
             scene.shaped(
                 shape,

@@ -12,11 +12,7 @@ fn by_turns(is_beside: bool, framework: &str, pause: Ns) -> Scene {
     let mut scene = Scene::new();
     scene.device(h200());
     scene.name(framework);
-    let few = LaunchShape {
-        grid: [1, 1, 1],
-        block: [64, 1, 1],
-        ..LaunchShape::default()
-    };
+    let few = launch(1, 64);
     let mut now = 400_000;
     for i in 0..24 {
         let at = i * 10_000;
