@@ -13,7 +13,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // Without kernels copying is the work. With kernels and several batches what is missing is overlap.
     let is_bound = f.part(alone) >= thresholds::COPY_SHARE;
     // However long the CPU is at other work, there is little beside copies that the GPU does.
-    let is_most = cases::LARGE_SHARE.is_reached_by(f.part(alone)) && alone > TIMES * f.compute_ns;
+    let is_most = cases::LARGE_SHARE.is_reached_by(f.part(alone)) && alone / TIMES > f.compute_ns;
     let overlaps = is_bound
         && cases::ENGINE_SHARE.is_reached_by(f.part(f.compute_ns))
         && !no_overlap::has_one_batch(scope, f);

@@ -292,8 +292,13 @@ fn without_tensor<'a>(
     // What few blocks do, or a moment, waits for memory and for its launch.
     let sms = scope.trace.devices()[f.index].info.multiprocessors;
     let is_small = |it: &Config| {
-        let blocks = it.shape.grid.into_iter().map(u64::from).product::<u64>();
-        blocks > 0 && 10 * blocks < u64::from(sms) || it.usual < MOMENT
+        let blocks = it
+            .shape
+            .grid
+            .into_iter()
+            .map(u64::from)
+            .fold(1, u64::saturating_mul);
+        blocks > 0 && blocks < u64::from(sms.div_ceil(10)) || it.usual < MOMENT
     };
     let named = |it: &&&Config| is_fp32(full(scope, it)) && idles(it, 0.0) && !is_small(it);
     let (of, how) = match is_much(&counted) {

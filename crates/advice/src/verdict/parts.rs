@@ -73,14 +73,14 @@ fn faulting(trace: &Trace, causes: &Causes<'_>, device: usize, part: Span) -> Ns
     });
     pages.sort_unstable();
     let before = |time: Ns| pages.partition_point(|it| *it < time);
-    let waits = |it: &Span| before(it.start + 1) < before(it.end);
+    let waits = |it: &Span| before(it.start.saturating_add(1)) < before(it.end);
     kernels.into_iter().filter(waits).map(Span::len).sum()
 }
 
 /// The steps of a part, where they hold most of it.
 fn own(trace: &Trace, part: Span) -> Vec<Steps> {
     let mut own = steps::find(trace, Some(part));
-    own.retain(|it| 4 * it.steady_span().len() >= 3 * part.len());
+    own.retain(|it| it.steady_span().len() / 3 >= part.len() / 4);
     own
 }
 
