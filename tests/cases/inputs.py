@@ -1347,6 +1347,17 @@ def cache_of_a_cold_program(made):
     allocations(made, 1, 2 * MS)
 
 
+@made
+def cache_that_is_full_early(made):
+    """Sixty kernels, an allocation of 60 us before each of the first thirty. Nothing is given back."""
+    for i in range(60):
+        at = i * 100 * US
+        if i < 30:
+            made.call("cudaMalloc", at, at + 60 * US)
+        made.call("cudaLaunchKernel", at + 61 * US, at + 64 * US)
+        made.kernel("gemm", at + 66 * US, at + 96 * US)
+
+
 # A host at other work.
 
 

@@ -100,13 +100,11 @@ fn whatif_predicts_the_cures_that_the_report_finds() {
         let edits = rows.filter_map(|it| it["edit"].as_str());
         edits.map(str::to_owned).collect()
     };
-    assert_eq!(edits("report", "findings"), ["no-sync"]);
+    let found = edits("report", "findings");
+    assert!(!found.iter().any(|it| it.contains("pin")), "{found:?}");
+    // Where the report has no edit what-if tries all: this one brings least.
     let predicted = edits("whatif", "predictions");
-    assert_eq!(predicted[0], "no-sync");
-    assert!(
-        predicted.iter().all(|it| !it.contains('+')),
-        "{predicted:?}"
-    );
+    assert_eq!(predicted.last().map(String::as_str), Some("pin"));
 }
 
 #[test]

@@ -268,7 +268,7 @@ table! {
         /// Values that come back may say what is launched next, so that their syncs may have to stay.
         VALUE_DECIDES: Exception => ["value_that_decides"];
         /// A value that PyTorch's `.item()` brings is mostly printed, and decides nothing.
-        PRINTED_VALUE: Exception => ["pageable", "value_that_is_printed"];
+        PRINTED_VALUE: Exception => ["value_that_is_printed"];
         /// Managed memory may say what is launched next, so that its syncs may have to stay.
         MANAGED_DECIDES: Exception => ["managed_memory_decides"];
     }
@@ -362,7 +362,7 @@ table! {
         /// A kernel that is launched for the first time is in no loop yet, and makes no round of launching and allocating.
         NO_LOOP_YET: Exception => ["allocations_of_kernels_that_run_once"];
         /// Rounds that end before the last quarter of the time fill a cache.
-        CACHE_THAT_ENDS: Exception => ["alloc_in_loop"];
+        CACHE_THAT_ENDS: Exception => ["cache_that_is_full_early"];
         /// Beside cold calls a program that gives hardly any memory back fills its allocator's cache.
         CACHE_THAT_FILLS: Exception => ["cache_of_a_cold_program"];
     }

@@ -12,6 +12,10 @@ use figures::DeviceFigures;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace::{LaneId, LaneKind, SourceKind, Trace};
 
+/// So often code is built anew, and not for the first time.
+const STEPS_BUILT: usize = 3;
+const ANEW: &str = "It is compiled anew again and again: keep shapes and static arguments the same from step to step, or pad them.";
+
 pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let mut cold = Cold {
         scope,
@@ -52,6 +56,12 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let is_much = cases::WARNING_SHARE.is_reached_by(inside_share);
     // What the GPU waits for most is what a headline names, and so is its cure.
     let is_held = pinned > 0 && pinned.saturating_mul(2) >= idle;
+    // In steps that are told of nothing is new any more.
+    let is_each = scope.window.is_some()
+        && cold.at.len() >= STEPS_BUILT
+        && [Work::Compiling, Work::Building]
+            .iter()
+            .any(|it| cold.has.is_mostly(*it, time));
     Some(Finding {
         severity: Severity::warn_where(is_much),
         gain: (is_held && is_much)
@@ -63,8 +73,15 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             line.map_or_else(String::new, |it| format!(" at {}", it.place)),
             duration(whole),
         ),
-        advice: cold.advice(time, is_held),
-        cure: if is_tuning { "autotuning once" } else { "" },
+        advice: match is_each {
+            true => ANEW.to_owned(),
+            false => cold.advice(time, is_held),
+        },
+        cure: match (is_tuning, is_each) {
+            (true, _) => "autotuning once",
+            (_, true) => "compiling once",
+            _ => "",
+        },
         bound_ns: told,
         inside_ns: inside,
         ..scope.found(whole, told, &longest_first(cold.at))

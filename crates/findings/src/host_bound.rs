@@ -46,7 +46,7 @@ const AWAITED: Cure = (
     "waiting less there",
     "",
 );
-const MANAGED: Cure = (
+pub(super) const MANAGED: Cure = (
     "The program has managed memory: what the CPU touches of it moves page by page. Prefetch it (cudaMemPrefetchAsync), or copy from pinned memory to the device's own.",
     "cutting CPU work",
     "prefetch",

@@ -218,10 +218,14 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     let what = label(scope, f, (group, time));
     let seen = (what == Group::Host.label()).then(|| seen_in(scope, f));
     let (seen, is_spread) = seen.unwrap_or_default();
+    let is_managed = group == Group::Host && scope.is_managed(f);
+    let has_cure = is_managed || matches!(group, Group::SetUp | Group::Launch);
     let brings = !placed.is_once && placed.ends_with.contains("H2D");
+    let found_at = scope.found(f.span_ns, time, &at);
     Some(Finding {
         rule: Rule::NoCure,
-        severity: Severity::Info,
+        severity: found_at.severity.keep_where(placed.batch.is_some()),
+        cure: if placed.batch.is_some() { "preparing batches ahead" } else { "" },
         title: format!(
             "{} keeps the GPU idle for {} ({}){}{}",
             what,
@@ -229,7 +233,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
             percent(f.part(time)),
             placed.told,
             match (placed.batch, &seen) {
-                (None, None) if !matches!(group, Group::SetUp | Group::Launch) && !brings => ": cuptop knows no cure".to_owned(),
+                (None, None) if !has_cure && !brings => ": cuptop knows no cure".to_owned(),
                 (_, line) => seen_at(line.as_ref()),
             },
         ),
@@ -254,7 +258,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
         change: scope.change(if placed.batch.is_some() { "workers" } else { "" }, None),
         is_of_pauses: placed.batch.is_some(),
         ends_with: placed.ends_with,
-        ..scope.found(f.span_ns, time, &at)
+        ..found_at
     })
 }
 
@@ -459,6 +463,7 @@ fn advised(
         Group::Host if 2 * named() >= time => {
             "Look at what the CPU does there: it may be done earlier, or less often."
         }
+        Group::Host if scope.is_managed(f) => host_bound::MANAGED.0,
         Group::Host if is_once => {
             "It happens once. Where it is set-up or a check of results, leave it out of what you measure."
         }

@@ -9,7 +9,7 @@ use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first
 use activity::text::listed;
 use activity::units::{duration, percent};
 use activity::{Direction, Ns, Span, What};
-use causes::graph::{CallId, CallKind, NONE};
+use causes::graph::{CallId, CallKind, Engine, NONE};
 use causes::stacks::StackCounts;
 use causes::{Bound, Cause, Culprit, Gap, Group, Piece, first_use, needs};
 
@@ -311,20 +311,23 @@ fn streams(scope: &Scope, f: &DeviceFigures) -> usize {
     lanes.filter(|&id| !scope.rows(id).is_empty()).count()
 }
 
-/// Whether it waits for a copy of pageable memory to be staged: a copy back, or an upload with no launch since the wait before.
+/// Whether it waits for a copy of pageable memory to be staged: a copy back, or an upload before the device's first kernel.
 /// `pageable-copy` tells of those.
 fn is_staged(scope: &Scope, wait: CallId) -> bool {
     let graph = scope.causes.graph();
-    let (calls, waited) = (&graph.calls, graph.calls.waited[wait as usize]);
-    let kind = |it: CallId| calls.kind[it as usize];
-    let is_copy =
-        kind(wait) == CallKind::Copy && needs::fetched(scope.trace, graph, wait).is_some();
+    let (calls, ops) = (&graph.calls, &graph.ops);
+    let waited = calls.waited[wait as usize];
+    if waited == NONE || !scope.causes.is_staged(waited) {
+        return false;
+    }
+    let is_back = calls.kind[wait as usize] == CallKind::Copy
+        && needs::fetched(scope.trace, graph, wait).is_some();
     let is_upload = || matches!(graph.what(scope.trace, waited), What::Copy(it) if it.direction == Direction::H2D);
-    let before = |it: CallId| Some(calls.previous[it as usize]).filter(|it| *it != NONE);
-    let mut behind = std::iter::successors(before(wait), |it| before(*it));
-    let mut is_alone = || {
-        let last = behind.find(|it| kind(*it).is_wait() || kind(*it) == CallKind::Launch);
-        last.is_none_or(|it| kind(it) != CallKind::Launch)
+    let lane = &scope.trace.lanes()[ops.place(waited).0];
+    let first = || {
+        ops.of_engine(lane.key().kind.device()?, Engine::Compute)
+            .first()
     };
-    waited != NONE && scope.causes.is_staged(waited) && (is_copy || is_upload() && is_alone())
+    let is_early = || first().is_none_or(|&it| ops.end[waited as usize] <= ops.start[it as usize]);
+    is_back || is_upload() && is_early()
 }

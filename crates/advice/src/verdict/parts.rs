@@ -15,12 +15,16 @@ use trace::Trace;
 
 /// A start-up that takes less than so many steps is not worth a word.
 const START_UP_STEPS: Ns = 3;
+/// Nor is one of less than this, and of less than this part of the run.
+const START_UP_NS: Ns = 1_000_000;
+const START_UP_SHARE: f64 = 0.01;
 
 /// Puts what lies before the steps and behind them beside a verdict. What is most of the run is told first.
 pub(super) fn around(of: (&Trace, &Causes<'_>), steps: &Steps, verdict: &mut Verdict) {
     let (start, tail, beside) = (steps.start_up, steps.tail, &mut verdict.beside);
     let all = start.hull(tail).len();
-    if start.len() >= START_UP_STEPS * steps.main().median_ns {
+    let is_worth = start.len() >= START_UP_NS || share(start.len(), all) >= START_UP_SHARE;
+    if is_worth && start.len() >= START_UP_STEPS * steps.main().median_ns {
         verdict.is_mostly_start = 2 * start.len() > all;
         beside.push(begun(of, steps));
         beside.rotate_right(usize::from(verdict.is_mostly_start));
