@@ -79,7 +79,8 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let fills = cases::CACHE_THAT_FILLS.holds(calls.fill_a_cache(scope));
     let number = calls.at.len() as u64;
     // A short program that gives back what it took for each piece of work has the same cure, be it no loop.
-    let is_most = share(own.min(idle), idle) > 0.5
+    let is_most = !is_pool
+        && share(own.min(idle), idle) > 0.5
         && cases::LOOP_MIN.is_reached_by(calls.at.len())
         && 3 * calls.freed >= calls.at.len();
     let is_loop = cases::LOOP_MIN.is_reached_by(calls.rounds) && !ends || is_most;
