@@ -22,10 +22,9 @@ fn is_turn(time: Ns) -> bool {
 
 /// Whether these gaps, each before an operation, are mostly waits for the GIL while another thread was seen at work.
 pub(super) fn is_held(scope: &Scope, gaps: &[(Span, OpId)]) -> bool {
-    let sum = |of: &mut dyn Iterator<Item = Ns>| of.sum::<Ns>();
-    let all = sum(&mut gaps.iter().map(|it| it.0.len()));
+    let all: Ns = gaps.iter().map(|it| it.0.len()).sum();
     let turns: Vec<_> = gaps.iter().filter(|it| is_turn(it.0.len())).collect();
-    let taken = sum(&mut turns.iter().map(|it| it.0.len()));
+    let taken: Ns = turns.iter().map(|it| it.0.len()).sum();
     let is_beside = |it: &&&(Span, OpId)| {
         let launcher = scope.causes.launcher(it.1);
         launcher.is_some_and(|at| stacks::works_beside(scope.trace, at, it.0))

@@ -153,7 +153,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         _ => None,
     };
     let by_name = most.and_then(|it| cure_by_name(scope, it, is_most));
-    let awaits = line.is_some() && asleep::awaits_results(scope, f);
+    let awaits = !is_traced && line.is_some() && asleep::awaits_results(scope, f);
     let bound = match is_traced {
         // It also slows down launches, and waits behind each gradient.
         true => f.idle_ns,

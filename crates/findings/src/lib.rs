@@ -50,6 +50,7 @@ mod shared_gpu;
 mod source;
 mod stalled;
 mod sync_loop;
+mod tensor_cores;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 #[cfg(test)]
@@ -435,8 +436,8 @@ rules! {
     BelowRoof "below-roof" Device(below_roof::check) [] "coalescing memory access";
     QueueFull "queue-full" Device(queue_full::check) [] "";
     FewWarps "few-warps" Device(limits::few_warps) [] "";
-    IdleTensorCores "idle-tensor-cores" Device(limits::no_tensor) [] "using tensor cores";
-    Layout "layout" Device(limits::layout) [] "channels_last";
+    IdleTensorCores "idle-tensor-cores" Device(tensor_cores::no_tensor) [] "using tensor cores";
+    Layout "layout" Device(tensor_cores::layout) [] "channels_last";
     ForgotSync "forgot-sync" Timeline(unwaited::check) [] "";
     NoCpu "no-cpu" Timeline(no_core::check) [] "freeing a CPU core";
     Machine "machine" Timeline(machine::check) [] "";

@@ -1,16 +1,15 @@
-//! What limits kernels, by their launch and by counters: a last wave, waiting, memory, arithmetic without tensor cores.
+//! What limits kernels, by their launch and by counters: a last wave, waiting, memory.
 
 use super::program::Framework;
-use rustc_hash::FxHashMap;
 
 use super::scope::Config;
 use super::{Finding, Occurrence, Says, Scope, Severity, declared};
 use super::{configs, optimizer};
 use crate::thresholds;
+use activity::Ns;
 use activity::occupancy::Limit;
 use activity::text::{NAME_MAX, counted, cut_middle};
 use activity::units::{duration, percent};
-use activity::{DeviceInfo, NameId, Ns};
 use causes::LAUNCH_GAP_MAX;
 use causes::stacks::StackCounts;
 use figures::DeviceFigures;
@@ -32,7 +31,7 @@ pub(super) fn full<'a>(scope: &'a Scope, it: &Config) -> &'a str {
     scope.trace.names().full(it.shape.name)
 }
 
-fn name(scope: &Scope, it: &Config) -> String {
+pub(super) fn name(scope: &Scope, it: &Config) -> String {
     cut_middle(scope.trace.names().short(it.shape.name), NAME_MAX)
 }
 
@@ -221,250 +220,6 @@ pub(super) fn tail(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             most.row.fill.waves.unwrap_or(0.0)
         ),
         advice: "Choose sizes whose blocks fill whole waves, or launch one wave of blocks that loop (a persistent kernel).".to_owned(),
-        ..found
-    })
-}
-
-/// Whether a kernel multiplies matrices in fp32 without tensor cores, by its name: as cuBLAS, CUTLASS and cuDNN name them. What reads fp32
-/// and multiplies in TF32 says so.
-fn is_fp32(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let has = |words| has_any(&name, words);
-    (has(FP32_ATTENTION)
-        || has("sgemm ffma f32f32_f32f32 scudnn")
-        || has("simt") && has("gemm f32")
-        || has("wgrad_alg dgrad_alg dgrad_engine winograd") && has("<float"))
-        && !is_half(&name)
-        // Winograd's transforms multiply nothing.
-        && !has("generatewinogradtiles tf32 tensorop tensor16x8 s1688 s16816 h884 s884 dgemm zgemm hgemm igemm f64")
-}
-
-/// CUTLASS's attention in fp32. From 8.0 on it splits each product for the tensor cores.
-const FP32_ATTENTION: &str = "fmha_cutlassf_f32 fmha_cutlassb_f32";
-
-/// Whether a kernel's values are of half precision, by its name: of `sgemm` and `ffma` in such a name only the sums are fp32.
-fn is_half(name: &str) -> bool {
-    has_any(name, "__half half_t bfloat16 fp16_scudnn")
-}
-
-/// How many times as fast as in fp32 the tensor cores multiply at least and at most, by compute capability. It is half of the ratio of
-/// the peaks in NVIDIA's data sheets up to all of it, for TF32 without sparsity (7.x: fp16). From 8.6 on cards of one capability
-/// differ.
-const TENSOR_TIMES: [((u32, u32), [f64; 2]); 6] = [
-    ((7, 0), [4.0, 8.0]),
-    ((8, 0), [4.0, 8.0]),
-    ((8, 6), [1.0, 2.0]),
-    ((9, 0), [3.7, 7.4]),
-    ((10, 0), [7.0, 14.0]),
-    ((12, 0), [1.0, 2.0]),
-];
-
-/// How many times as fast as in TF32 they multiply in bf16, by the same data sheets.
-const BF16_TIMES: f64 = 2.0;
-
-/// A product of matrices that takes less gains nothing by tensor cores.
-const MOMENT: Ns = 5_000;
-
-/// The kernels that multiply matrices while tensor cores do nothing, where they take much, and how that is known.
-fn without_tensor<'a>(
-    scope: &Scope,
-    f: &DeviceFigures,
-    all: &[&'a Config],
-) -> Option<(Vec<&'a Config>, &'static str)> {
-    if lacks_tensor_cores(&scope.trace.devices()[f.index].info) {
-        return None;
-    }
-    // The simulator takes tensor cores for idle, whatever a kernel does.
-    let is_sampled = configs::is_sampled(scope, f) && !scope.trace.source.simulated;
-    let idles = |it: &Config, unseen: f64| {
-        it.row.counted.tensor.map_or(unseen, |it| it.value) < thresholds::NO_TENSOR
-    };
-    let is_counted = |it: &&&Config| {
-        let name = full(scope, it).to_ascii_lowercase();
-        is_sampled
-            && it.row.class == Class::Compute
-            && idles(it, 1.0)
-            && has_any(&name, "gemm matmul fprop dgrad wgrad")
-            && !has_any(&name, "dgemm zgemm f64")
-    };
-    let counted: Vec<&Config> = all.iter().filter(is_counted).copied().collect();
-    let is_much = |of: &[&Config]| cases::LARGE_SHARE.is_reached_by(f.part(time(of)));
-    // What few blocks do, or a moment, waits for memory and for its launch.
-    let sms = scope.trace.devices()[f.index].info.multiprocessors;
-    let is_small = |it: &Config| {
-        let blocks = it
-            .shape
-            .grid
-            .into_iter()
-            .map(u64::from)
-            .fold(1, u64::saturating_mul);
-        blocks > 0 && blocks < u64::from(sms.div_ceil(10)) || it.usual < MOMENT
-    };
-    let named = |it: &&&Config| is_fp32(full(scope, it)) && idles(it, 0.0) && !is_small(it);
-    let (of, how) = match is_much(&counted) {
-        true => (
-            counted,
-            "tensor cores are idle while kernels multiply matrices",
-        ),
-        false => (
-            all.iter().filter(named).copied().collect(),
-            "by their names, kernels multiply matrices in fp32 without tensor cores",
-        ),
-    };
-    // Attention that uses tensor cores in its own way is told apart: as whichever takes more.
-    let (split, products): (Vec<_>, Vec<_>) = of.into_iter().partition(|it| is_split(scope, it));
-    let (of, how) = match time(&split) > time(&products) {
-        true => (split, SPLITS),
-        false => (products, how),
-    };
-    is_much(&of).then_some((of, how))
-}
-
-/// Whether a kernel of attention multiplies parts of fp32 on tensor cores.
-fn is_split(scope: &Scope, it: &Config) -> bool {
-    let name = full(scope, it).to_ascii_lowercase();
-    has_any(&name, FP32_ATTENTION) && has_any(&name, "sm80 sm90")
-}
-
-/// Whether a card has no tensor cores though others of its capability, 7.5, have some: those of NVIDIA's chips TU116 and TU117.
-fn lacks_tensor_cores(info: &DeviceInfo) -> bool {
-    let cards = "T400 T500 T550 T600 T1000 T1200 MX450 MX550";
-    let is_one = |card: &str| info.name.split(' ').any(|it| it == card);
-    info.capability == (7, 5) && (info.name.contains("GTX 16") || cards.split(' ').any(is_one))
-}
-
-const SPLITS: &str = "by their names, kernels of attention split fp32 into several products";
-
-/// What is said where values are of half precision already.
-const OF_HALF: &str = "They are in half precision already: give the tensor cores shapes that they take, with channels and sides in multiples of 8.";
-
-/// Products of matrices that issue instructions all the time while tensor cores do nothing, by counters. Without them names tell what
-/// the tensor cores cannot have done.
-pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    let capability = scope.trace.devices()[f.index].info.capability;
-    // Before 7.0 there are no tensor cores; 7.x have them for fp16 alone.
-    let all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
-    let (of, how) = without_tensor(scope, f, &all)?;
-    let mut by_name: FxHashMap<NameId, (Ns, &Config)> = FxHashMap::default();
-    for it in &of {
-        by_name.entry(it.shape.name).or_insert((0, it)).0 += it.row.total_ns;
-    }
-    // In whatever shapes it was launched.
-    let (of_most, most) = by_name.into_values().max_by_key(|it| (it.0, it.1.first))?;
-    let is_split = is_split(scope, most);
-    let is_half = is_half(full(scope, most));
-    let precision = precision(scope, capability.0, most, &all)?;
-    // Where the GPU waits for the CPU, faster kernels alone bring little; a card may multiply in TF32 no faster.
-    let waits = cases::LARGE_SHARE.is_reached_by(f.part(f.idle_ns));
-    let known = TENSOR_TIMES.iter().rfind(|it| it.0 <= capability);
-    let known = known.filter(|it| !waits && !is_half && !is_split && it.1[0] > 1.0);
-    let part = configs::kernel_time(scope, f);
-    let of_it = part.of_it(time(&of));
-    let why = match is_split {
-        true => format!("{of_it} in attention in fp32"),
-        false => format!("{of_it} in fp32 products without tensor cores"),
-    };
-    Some(Finding {
-        severity: Severity::Info,
-        title: format!(
-            "{how} for {} ({}), {} {}",
-            duration(time(&of)),
-            part.words(time(&of)),
-            mostly(of_most, time(&of)),
-            name(scope, most),
-        ),
-        advice: match is_half {
-            true => OF_HALF.to_owned(),
-            false if is_split => format!(
-                "Where it is precise enough, use {precision}: the tensor cores then multiply once instead of several times."
-            ),
-            false => format!(
-                "Where it is precise enough, use {precision}: tensor cores multiply several times as fast."
-            ),
-        },
-        // Of what runs beside other kernels or copies nobody knows what it saves.
-        estimated: known
-            .map(|it| match precision.contains("bf16") {
-                true => [it.1[0], BF16_TIMES * it.1[1]],
-                false => it.1,
-            })
-            .map(|times| saved(scope, &of, times))
-            .filter(|it| !part.is_beside() && it[1] <= f.compute_ns - f.overlap_ns),
-        says: (!is_half).then(|| Says::of_kernels(f, why)),
-        change: match capability.0 {
-            // Its words are those of TF32.
-            _ if is_half || !precision.contains("TF32") => Default::default(),
-            _ => scope.change("tensor", None),
-        },
-        ..scope.found(f.span_ns, time(&of), &configs::places(scope, f, &of))
-    })
-}
-
-/// What has tensor cores on such a card, in place of what takes most; `None` where it has none.
-fn precision(scope: &Scope, major: u32, most: &Config, all: &[&Config]) -> Option<&'static str> {
-    let is_fast = |it: &&Config| full(scope, it).contains("tf32");
-    Some(match major {
-        // A convolution in fp32 though others take TF32 has no such kernel; products of matrices are asked for it apart.
-        8.. if is_split(scope, most) => "bf16 or fp16",
-        8.. if is_convolution(scope, most) && all.iter().any(is_fast) => "bf16",
-        8.. => "TF32 or bf16",
-        7 => "fp16",
-        0 => "a lower precision",
-        _ => return None,
-    })
-}
-
-fn is_convolution(scope: &Scope, it: &Config) -> bool {
-    let name = full(scope, it).to_ascii_lowercase();
-    has_any(&name, "conv scudnn winograd wgrad dgrad fprop")
-}
-
-/// What products of matrices save at least and at most that run so many times as fast. Convolutions gain less where they multiply less to
-/// begin with (Winograd).
-fn saved(scope: &Scope, of: &[&Config], [least, most]: [f64; 2]) -> [Ns; 2] {
-    let at_least = |it: &&Config| {
-        let times = match is_convolution(scope, it) {
-            true => least.min(2.0),
-            false => least,
-        };
-        it.row.total_ns as f64 * (1.0 - 1.0 / times)
-    };
-    let at_most = time(of) as f64 * (1.0 - 1.0 / most);
-    [of.iter().map(at_least).sum(), at_most].map(|it| it as Ns)
-}
-
-/// cuDNN's kernels that turn a tensor's layout around before a convolution or behind it.
-pub(super) fn layout(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
-    all.retain(|it| has_any(full(scope, it), "nchwToNhwc nhwcToNchw nchwToFolded"));
-    if !cases::LAYOUT_SHARE.is_reached_by(f.part(time(&all))) {
-        return None;
-    }
-    let found = scope.found(f.span_ns, time(&all), &configs::places(scope, f, &all));
-    let is_flat = scope.has_name(|it| it == "aten::conv1d")
-        && !scope.has_name(|it| it == "aten::conv2d" || it == "aten::conv3d");
-    let (advice, change) = match is_flat {
-        true => (
-            "1-D convolutions know no channels_last: write them as conv2d of height 1 in that order.",
-            "",
-        ),
-        false => (
-            "Keep images and weights in the order that the convolutions read.",
-            "layout",
-        ),
-    };
-    Some(Finding {
-        title: format!(
-            "{} turn tensors between NCHW and NHWC: {} ({})",
-            counted(found.count, "kernel", "kernels"),
-            duration(time(&all)),
-            configs::kernel_time(scope, f).words(time(&all)),
-        ),
-        advice: advice.to_owned(),
-        change: scope.change(change, None),
-        severity: found
-            .severity
-            .keep_where(cases::LARGE_SHARE.is_reached_by(f.part(time(&all)))),
         ..found
     })
 }

@@ -10,7 +10,7 @@ use crate::watching::WatchingCost;
 use activity::units::share;
 use activity::{Activity, Copy, Direction, LaunchShape, Ns, ShapeId, Span, What};
 use causes::evidence::{EVIDENCE_MAX, Evidence};
-use causes::graph::{CallId, CallKind, OpId};
+use causes::graph::{CallId, CallKind, Engine, OpId};
 use causes::{Causes, Gap, Piece, Pieces, first_use};
 use figures::shapes::ShapeRow;
 use figures::{DeviceFigures, Peaks};
@@ -211,6 +211,13 @@ impl<'a> Scope<'a> {
         let lane = &self.trace.lanes()[lane];
         let window = self.window_of(lane.key().process);
         window.map_or(lane.kept(), |w| lane.starting(w))
+    }
+
+    /// When the first kernel of a device starts, in all of the timeline.
+    pub(super) fn first_kernel(&self, device: usize) -> Option<Ns> {
+        let ops = &self.causes.graph().ops;
+        let first = ops.of_engine(device, Engine::Compute).first();
+        first.map(|op| ops.start[*op as usize])
     }
 
     /// The operations of one device that are looked at, by stream and start.

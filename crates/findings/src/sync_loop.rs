@@ -9,7 +9,7 @@ use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first
 use activity::text::listed;
 use activity::units::{duration, percent};
 use activity::{Direction, Ns, Span, What};
-use causes::graph::{CallId, CallKind, Engine, NONE};
+use causes::graph::{CallId, CallKind, NONE};
 use causes::stacks::StackCounts;
 use causes::{Bound, Cause, Culprit, Gap, Group, Piece, first_use, needs};
 
@@ -315,7 +315,7 @@ fn streams(scope: &Scope, f: &DeviceFigures) -> usize {
 /// `pageable-copy` tells of those.
 fn is_staged(scope: &Scope, wait: CallId) -> bool {
     let graph = scope.causes.graph();
-    let (calls, ops) = (&graph.calls, &graph.ops);
+    let calls = &graph.calls;
     let waited = calls.waited[wait as usize];
     if waited == NONE || !scope.causes.is_staged(waited) {
         return false;
@@ -323,11 +323,7 @@ fn is_staged(scope: &Scope, wait: CallId) -> bool {
     let is_back = calls.kind[wait as usize] == CallKind::Copy
         && needs::fetched(scope.trace, graph, wait).is_some();
     let is_upload = || matches!(graph.what(scope.trace, waited), What::Copy(it) if it.direction == Direction::H2D);
-    let lane = &scope.trace.lanes()[ops.place(waited).0];
-    let first = || {
-        ops.of_engine(lane.key().kind.device()?, Engine::Compute)
-            .first()
-    };
-    let is_early = || first().is_none_or(|&it| ops.end[waited as usize] <= ops.start[it as usize]);
+    let first = || scope.first_kernel(scope.causes.device(waited)?);
+    let is_early = || first().is_none_or(|it| graph.ops.end[waited as usize] <= it);
     is_back || is_upload() && is_early()
 }

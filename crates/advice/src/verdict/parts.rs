@@ -65,17 +65,17 @@ fn begun((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> String {
 /// What kernels take in a stretch to which pages of managed memory come while they run.
 fn faulting(trace: &Trace, causes: &Causes<'_>, device: usize, part: Span) -> Ns {
     let graph = causes.graph();
-    let its = graph.ops.of_device(device).iter();
-    let its = its.map(|&op| (graph.ops.span(op), op));
-    let its = its.filter(|it| part.contains(it.0.start));
-    let its = its.map(|(span, op)| (span, graph.what(trace, op)));
+    let ops = graph.ops.of_device(device);
+    let before = |time: Ns| ops.partition_point(|&op| graph.ops.start[op as usize] < time);
+    // In order of their starts.
     let (mut pages, mut kernels) = (Vec::new(), Vec::new());
-    its.for_each(|(span, what)| match what {
-        What::Kernel(_) => kernels.push(span),
-        it if it.is_migration() => pages.push(span.start),
-        _ => {}
-    });
-    pages.sort_unstable();
+    for &op in &ops[before(part.start)..before(part.end)] {
+        match graph.what(trace, op) {
+            What::Kernel(_) => kernels.push(graph.ops.span(op)),
+            it if it.is_migration() => pages.push(graph.ops.start[op as usize]),
+            _ => {}
+        }
+    }
     let before = |time: Ns| pages.partition_point(|it| *it < time);
     let waits = |it: &Span| before(it.start.saturating_add(1)) < before(it.end);
     kernels.into_iter().filter(waits).map(Span::len).sum()

@@ -41,12 +41,7 @@ const USUAL: Span = Span {
 const REST: Ns = 8;
 
 /// Calls after which a stream may wait for what no record shows: a function on the CPU, a value in memory.
-const WAITING: [&str; 4] = [
-    FUNCTIONS[0],
-    FUNCTIONS[1],
-    "StreamWaitValue",
-    "StreamBatchMemOp",
-];
+const WAITING: [&str; 2] = ["StreamWaitValue", "StreamBatchMemOp"];
 
 /// Calls that put a function on the CPU into a stream.
 const FUNCTIONS: [&str; 2] = ["LaunchHostFunc", "StreamAddCallback"];
@@ -139,7 +134,7 @@ fn late(causes: &Causes<'_>, gap: Gap) -> Option<Ns> {
 /// Whether the program makes such calls.
 fn waits_for_cpu(causes: &Causes<'_>) -> bool {
     let names = causes.trace.names();
-    let is_one = |name: &str| WAITING.iter().any(|it| name.contains(it));
+    let is_one = |name: &str| FUNCTIONS.iter().chain(&WAITING).any(|it| name.contains(it));
     (0..names.len() as u32).any(|id| is_one(names.full(id)))
 }
 
