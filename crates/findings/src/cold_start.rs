@@ -346,7 +346,9 @@ impl Cold<'_, '_> {
     fn add_taken(&mut self) {
         let (graph, trace) = (self.scope.causes.graph(), self.scope.trace);
         let name = |it: &CallId| graph.function(trace, *it);
-        let all = (0..graph.calls.len() as CallId).filter(|it| first_use::is_allocation(name(it)));
+        let kind = |it: &CallId| graph.calls.kind[*it as usize];
+        let all = (0..graph.calls.len() as CallId).filter(|it| kind(it) == CallKind::Memory);
+        let all = all.filter(|it| first_use::is_allocation(name(it)));
         let (freed, mut taken): (Vec<_>, Vec<_>) = all.partition(|it| name(it).contains("Free"));
         taken.retain(|it| cases::COLD_MIN.is_reached_by(graph.calls.span(*it).len()));
         if 10 * freed.len() > taken.len() || !cases::LOOP_MIN.is_reached_by(taken.len()) {
