@@ -154,7 +154,11 @@ impl<'a> Advice<'a> {
             return None;
         }
         let looked = (scope.window, scope.devices);
-        let verdicts = || verdict::find(trace, &self.causes, looked, steps, scope.ranks);
+        let is_all = scope.window.is_none() && steps.is_empty();
+        let verdicts = || {
+            let behind = is_all.then(|| self.facts.behind_warm_up()).flatten();
+            verdict::find(trace, &self.causes, looked, (steps, behind), scope.ranks)
+        };
         // What findings save takes longer than everything else.
         let records = self.causes.graph().ops.len();
         let (mut found, mut verdicts) = parallel::join(records, || find(scope), verdicts);
@@ -190,20 +194,26 @@ impl<'a> Advice<'a> {
         scope.ranks = facts.ranks().map(|it| &**it);
         scope.watching = watching.as_ref();
         let is_program = variants.is_empty() && steps.is_empty() && scope.ranks.is_none();
-        let mut judged = self.judge(&scope, steps, |scope| Judgement {
-            machine: findings::machine(scope).map(|it| it.headline()),
-            ..match variants.is_empty() {
-                true => self.of_program(scope, steps),
-                false => Judgement {
-                    findings: self.of_variants(&variants),
-                    around: Some(findings::find(scope, &facts.stop)),
-                    ..Judgement::default()
-                },
-            }
+        let mut judged = self.judge(&scope, steps, |scope| match variants.is_empty() {
+            true => self.of_program(scope, steps),
+            false => Judgement {
+                findings: self.of_variants(&variants),
+                around: Some(findings::find(scope, &facts.stop)),
+                ..Judgement::default()
+            },
         });
-        if let Some(judged) = judged.as_mut().filter(|_| is_program) {
-            let behind = self.behind_warm_up(&scope, &judged.findings);
-            judged.findings.extend(behind);
+        if let Some(judged) = &mut judged {
+            // Rules looked at all of a program, at what describes the machine, too.
+            let is_known = is_program && self.causes.graph().capture(None).is_none();
+            let found = judged.findings.iter().find(|it| it.rule == Rule::Machine);
+            judged.machine = match is_known {
+                true => found.map(Finding::headline),
+                false => findings::machine(&scope).map(|it| it.headline()),
+            };
+            if is_program {
+                let behind = self.behind_warm_up(&scope, &judged.findings);
+                judged.findings.extend(behind);
+            }
         }
         judged.map(|judged| Judgement {
             variants,
@@ -214,14 +224,14 @@ impl<'a> Advice<'a> {
 
     /// What could be better behind a warm-up, and is not found in all of it.
     fn behind_warm_up(&self, whole: &Scope<'_>, known: &[Finding]) -> Vec<Finding> {
-        let trace = self.facts.trace;
         let is_capture = self.causes.graph().capture(None).is_some();
-        let Some((_, part, which)) = steps::behind_warm_up(trace).filter(|_| !is_capture) else {
+        let Some(behind) = self.facts.behind_warm_up().filter(|_| !is_capture) else {
             return Vec::new();
         };
-        let devices = self.facts.figures(Some(part));
-        let whatif = || replayed(self.facts, None, Some(part));
-        let scope = whole.within(Some(part), &devices);
+        let part = Some(behind.span);
+        let devices = self.facts.figures(part);
+        let whatif = || replayed(self.facts, None, part);
+        let scope = whole.within(part, &devices);
         let mut found = findings::weighed(&scope, whatif, &self.facts.stop);
         let is_beside = |it: &Finding| matches!(it.rule, Rule::ColdStart | Rule::NoCure);
         found.retain(|it| {
@@ -229,7 +239,7 @@ impl<'a> Advice<'a> {
             is_new && !it.rule.is_of_run() && !is_beside(it)
         });
         for it in &mut found {
-            it.places = vec![format!("behind {which}")];
+            it.places = vec![format!("behind {}", behind.which)];
         }
         found
     }

@@ -12,7 +12,7 @@ use causes::graph::Graph;
 use causes::{Causes, IdleCause, Ready};
 use figures::memory::MemoryUse;
 use figures::passes::Passes;
-use figures::steps::{self, Steps};
+use figures::steps::{self, BehindWarmUp, Steps};
 use figures::variants::{self, VariantFigures};
 use figures::{DeviceFigures, Peaks};
 use jobs::{Alignment, JobAnalysis, MatchedCollectives};
@@ -31,6 +31,7 @@ struct FactCells {
     graph: OnceLock<Graph>,
     causes: OnceLock<Arc<Ready>>,
     steps: OnceLock<Arc<Vec<Steps>>>,
+    behind_warm_up: OnceLock<Option<BehindWarmUp>>,
     /// Until it is judged: collectives take as much as a part of the timeline.
     matched: Mutex<Option<MatchedCollectives>>,
     aligned: OnceLock<Option<Arc<Alignment>>>,
@@ -135,6 +136,12 @@ impl<'t> Facts<'t> {
     pub fn steps(&self) -> &[Steps] {
         let make = || Arc::new(steps::find(self.trace, None));
         self.made.steps.get_or_init(make)
+    }
+
+    /// What it does behind its warm-up, where there is one.
+    pub fn behind_warm_up(&self) -> Option<&BehindWarmUp> {
+        let find = || steps::behind_warm_up(self.trace);
+        self.made.behind_warm_up.get_or_init(find).as_ref()
     }
 
     /// What its collectives tell of a job; `None` for what is none.

@@ -112,7 +112,7 @@ fn work_behind_a_sync_has_one_account() {
     let host = groups[causes::Group::Host as usize];
     assert_eq!((host, groups.iter().sum::<Ns>()), (45_000_000, 45_135_000));
     let devices = figures::count(&trace, None, None);
-    let verdict = verdict::find(&trace, &causes, (None, &devices), &[], None).remove(0);
+    let verdict = verdict::find(&trace, &causes, (None, &devices), (&[], None), None).remove(0);
     assert_eq!(verdict.bound_by, Bound::Host);
     assert!(
         (verdict.share - 45_000.0 / 105_135.0).abs() < 1e-9,
@@ -142,7 +142,13 @@ fn a_host_that_launches_thousands_of_short_kernels_is_told_to_launch_less() {
     }
     let trace = scene.trace();
     in_scope(&trace, None, Peaks::default(), |scope| {
-        let mut verdicts = verdict::find(&trace, scope.causes, (None, scope.devices), &[], None);
+        let mut verdicts = verdict::find(
+            &trace,
+            scope.causes,
+            (None, scope.devices),
+            (&[], None),
+            None,
+        );
         let all = all(scope);
         assert_eq!(all[0].rule.name(), "launch-bound");
         assert!(all[0].advice.contains("CUDA graph"), "{}", all[0].advice);

@@ -25,7 +25,7 @@ pub use causes::Bound;
 use causes::Causes;
 use causes::stacks::LineShare;
 use figures::DeviceFigures;
-use figures::steps::{self, Steps};
+use figures::steps::{self, BehindWarmUp, Steps};
 use findings::lost_records;
 use findings::no_cure::UNTRACED;
 use findings::{Finding, Rule};
@@ -146,7 +146,7 @@ pub fn find(
     trace: &Trace,
     causes: &Causes<'_>,
     (window, devices): (Option<Span>, &[DeviceFigures]),
-    steps: &[Steps],
+    (steps, behind): (&[Steps], Option<&BehindWarmUp>),
     ranks: Option<&JobAnalysis>,
 ) -> Vec<Verdict> {
     let steady = steps::by_device(trace, steps);
@@ -187,10 +187,10 @@ pub fn find(
     if window.is_none() && whole.scope.of != Answered::Marked {
         let is_run = whole.scope.of == Answered::Run;
         let loaded = || scope::loaded(trace, whole.span_ns, whole.scope.start_ns);
-        let warm = || steps::behind_warm_up(trace).filter(|_| steps.is_empty() && ranks.is_none());
-        if let Some((process, part, which)) = is_run.then(warm).flatten() {
-            let which = format!("behind {which}");
-            let told = parts::worked((trace, causes), process, (part, &which), &[]);
+        if let Some(behind) = behind.filter(|_| is_run && steps.is_empty() && ranks.is_none()) {
+            let which = format!("behind {}", behind.which);
+            let of = (behind.span, which.as_str());
+            let told = parts::worked((trace, causes), behind.process, of, &[]);
             whole.beside.extend(told);
         }
         let told = is_run.then(loaded).flatten();

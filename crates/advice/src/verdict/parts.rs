@@ -101,7 +101,7 @@ pub(super) fn worked(
     };
     let mut devices = figures::count(trace, None, Some(part));
     devices.retain(is_its);
-    let rest = find(trace, causes, (Some(part), &devices), own, None).swap_remove(0);
+    let rest = find(trace, causes, (Some(part), &devices), (own, None), None).swap_remove(0);
     // What ran of it may have no records.
     let is_lost = || Lost::of(trace, causes.graph()).is_some();
     let is_told = !rest.text.starts_with(words::TOO_LITTLE) && !devices.is_empty() && !is_lost();

@@ -16,7 +16,7 @@ fn verdicts(scene: &mut Scene) -> Vec<Verdict> {
     let graph = Graph::new(&trace);
     let causes = Causes::new(&trace, &graph);
     let devices = figures::count(&trace, None, None);
-    let verdicts = find(&trace, &causes, (None, &devices), &[], None);
+    let verdicts = find(&trace, &causes, (None, &devices), (&[], None), None);
     for verdict in &verdicts {
         assert!(verdict.ideal_ns <= verdict.span_ns, "{verdict:?}");
         assert!((0.0..=1.0).contains(&verdict.share), "{verdict:?}");
@@ -31,7 +31,7 @@ fn by_steps(scene: &mut Scene) -> Vec<Verdict> {
     let causes = Causes::new(&trace, &graph);
     let devices = figures::count(&trace, None, None);
     let steps = steps::find(&trace, None);
-    find(&trace, &causes, (None, &devices), &steps, None)
+    find(&trace, &causes, (None, &devices), (&steps, None), None)
 }
 
 fn verdict(scene: &mut Scene) -> Verdict {
@@ -583,7 +583,7 @@ fn sleeping_in(inner: &[(&str, &str)]) -> Verdict {
     let graph = Graph::new(&trace);
     let causes = Causes::new(&trace, &graph);
     let devices = figures::count(&trace, None, None);
-    find(&trace, &causes, (None, &devices), &[], None).remove(0)
+    find(&trace, &causes, (None, &devices), (&[], None), None).remove(0)
 }
 
 #[test]
@@ -828,7 +828,7 @@ fn a_capture_is_told_while_it_goes_on() {
     let judged = |from| {
         let window = Some(Span::new(from, 910_000));
         let devices = figures::count(&trace, None, window);
-        find(&trace, &causes, (window, &devices), &[], None).remove(0)
+        find(&trace, &causes, (window, &devices), (&[], None), None).remove(0)
     };
     // From 10 us on, of 906 until the last call; then of the 206 from 700 us on.
     let [all, late] = [-1, 700_000].map(|from| judged(from).text);

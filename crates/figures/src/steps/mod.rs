@@ -379,8 +379,18 @@ pub fn recent(trace: &Trace, operations: usize) -> Option<Span> {
 /// Fewer operations tell nothing of a warm program.
 const WARM_MIN: usize = 16;
 
-/// What a program does behind its warm-up, where marks show one and too few steps: its process, when, and behind what.
-pub fn behind_warm_up(trace: &Trace) -> Option<(usize, Span, String)> {
+/// The part of a program behind its warm-up.
+#[derive(Debug)]
+pub struct BehindWarmUp {
+    /// Index into [`Trace::processes`].
+    pub process: usize,
+    pub span: Span,
+    /// Behind what: "the warm-up".
+    pub which: String,
+}
+
+/// What a program does behind its warm-up, where marks show one and too few steps.
+pub fn behind_warm_up(trace: &Trace) -> Option<BehindWarmUp> {
     let processes = 0..trace.processes().len();
     let mut own = processes.filter(|&it| trace.streams_in(it).next().is_some());
     let process = own.next().filter(|_| own.next().is_none())?;
@@ -388,7 +398,12 @@ pub fn behind_warm_up(trace: &Trace) -> Option<(usize, Span, String)> {
     let all = operations::extent(trace, process, None)?;
     let part = span.len() as f64 / all.len().max(1) as f64;
     let is_much = operations::count(trace, process, Some(span)) >= WARM_MIN;
-    (is_much && (0.05..0.9).contains(&part)).then_some((process, span, which))
+    let is_part = is_much && (0.05..0.9).contains(&part);
+    is_part.then_some(BehindWarmUp {
+        process,
+        span,
+        which,
+    })
 }
 
 /// Steps as a search found them.

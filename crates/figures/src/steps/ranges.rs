@@ -227,8 +227,7 @@ fn groups(
         if kind != wanted {
             continue;
         }
-        for row in operations::rows(lane, window) {
-            let activity = trace.activity(id, row);
+        for (_, activity) in trace.activities(id, operations::rows(lane, window)) {
             let What::Range(range) = activity.what else {
                 continue;
             };

@@ -1166,7 +1166,7 @@ fn what_lies_behind_a_warm_up_is_known_without_steps() {
             }
             scene.range(RangeKind::Nvtx, name, 0, from, now);
         }
-        behind_warm_up(&scene.trace()).map(|it| (it.1.start, it.2))
+        behind_warm_up(&scene.trace()).map(|it| (it.span.start, it.which))
     };
     let told = |start, which: &str| Some((start, which.to_owned()));
     let warm = behind(&["warmup", "warmup", "forward"], 2);
