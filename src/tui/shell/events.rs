@@ -137,7 +137,7 @@ impl<'a, B: Screen> Loop<'a, B> {
             let now = Instant::now();
             if self.pace.is_due(now, !self.inputs.is_empty()) {
                 self.draw()?;
-                self.pace.drawn(now);
+                self.pace.drawn(now, now.elapsed());
             }
             let wake = [
                 self.pace.wake(),
@@ -307,7 +307,7 @@ impl<'a, B: Screen> Loop<'a, B> {
     fn input(&mut self, input: Input) -> io::Result<()> {
         let action = match input {
             Input::Key(key) => {
-                self.pace.pressed();
+                self.pace.pressed(Instant::now());
                 let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
                 match key.code {
                     KeyCode::Char('l') if is_control => return self.repaint(),
@@ -340,6 +340,8 @@ impl<'a, B: Screen> Loop<'a, B> {
 
     fn act(&mut self, action: Action) -> io::Result<()> {
         self.pace.changed();
+        let model = &self.app.state.model;
+        model.analyst.act(model.run.elapsed);
         let effect = self.app.act(action);
         if let Some(replay) = &self.app.state.model.run.replay {
             replay.pause.hold(self.app.state.focus.camera.is_paused());

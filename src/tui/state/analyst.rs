@@ -5,18 +5,23 @@
 //! what goes through everything. The newest request of a question wins; an answer wakes the screen. Without threads
 //! (pictures, tests) everything is answered at once.
 //!
+//! While a run goes on, all questions share a small part of a core ([`REST`]): who follows a program takes little from
+//! it. Behind a key they may take more: somebody waits.
+//!
 //! ```text
 //!  view.prepare ─ ask(key, work) ─► bounded channel ─► analysis thread: work(snapshot)
 //!       ▲                                                     │ answer, then a wake
 //!       └──────────── the next frame takes the answer ◄───────┘
 //! ```
 
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
+use rustix::time::{ClockId, clock_gettime};
 
 use super::run::Run;
 use activity::feed::{Joined, Stop};
@@ -31,9 +36,15 @@ const AT_ONCE: usize = 10_000;
 /// meanwhile is answered first.
 const NICE: i32 = 5;
 
-/// While a run goes on, the next answer waits for this many times what the last one took. So no more than a tenth of
-/// the time goes to it.
-const REST: u32 = 9;
+/// While a run goes on, one part in so many of a core goes to all answers together.
+const REST: f64 = 50.0;
+/// So long behind a key each may take one part in so many for itself.
+const AWAITED: Duration = Duration::from_secs(1);
+const BRISK: u32 = 10;
+/// What is not said otherwise is asked anew this often, and of something else at once.
+const PACE: Duration = Duration::from_millis(250);
+/// A question that was not asked for so long takes part no more.
+const AWHILE: Duration = Duration::from_secs(2);
 
 type Work = Box<dyn FnOnce(&Trace, &Stop) + Send>;
 
@@ -48,6 +59,10 @@ struct AnalysisJob {
 pub struct Analyst {
     /// For questions of one place of the timeline, which never wait behind the others, and for these.
     threads: Option<[AnalysisThread; 2]>,
+    /// The questions about a run that goes on: what the last answer took, and when it was last asked for.
+    asked: RefCell<Vec<(u64, Duration, Duration)>>,
+    /// When the last key came, by the run's time.
+    acted: Cell<Option<Duration>>,
 }
 
 impl Analyst {
@@ -61,7 +76,31 @@ impl Analyst {
                 AnalysisThread::start("cuptop-causes", wake.clone())?,
                 AnalysisThread::start("cuptop-analysis", wake.clone())?,
             ]),
+            ..Analyst::default()
         })
+    }
+
+    /// That somebody did something at this time of the run.
+    pub fn act(&self, now: Duration) {
+        self.acted.set(Some(now));
+    }
+
+    /// How far apart answers are to a question that takes so long. All that are asked share what there is by the roots of
+    /// what they take: so all together are the least behind.
+    fn apart(&self, question: u64, took: Duration, now: Duration) -> Duration {
+        let mut asked = self.asked.borrow_mut();
+        asked.retain(|it| it.0 != question && it.2 <= now && now < it.2 + AWHILE);
+        asked.push((question, took, now));
+        if self
+            .acted
+            .get()
+            .is_some_and(|at| at <= now && now < at + AWAITED)
+        {
+            return took * BRISK;
+        }
+        let root = |it: Duration| it.as_secs_f64().sqrt();
+        let roots: f64 = asked.iter().map(|it| root(it.1)).sum();
+        Duration::from_secs_f64(root(took) * roots * REST)
     }
 
     /// Whether questions are answered beside the screen.
@@ -163,10 +202,10 @@ pub struct Question<A, T> {
     last: Option<(AnswerKey<A>, T)>,
     asked: Option<Awaited<A, T>>,
     /// How long after it was asked about one part of a run that goes on it is asked about the other at the earliest.
-    pace: Option<fn(&Run, A, A) -> Duration>,
+    pace: fn(&Run, A, A) -> Duration,
     /// What was last asked about a run that goes on: its number, when, and what about.
     paced: Option<(u64, Duration, A)>,
-    /// What the last answer took.
+    /// What the last answer took of a core.
     took: Duration,
     /// Whether it was last asked when there was no answer yet.
     waits: bool,
@@ -185,7 +224,10 @@ impl<A: Copy + PartialEq, T: Send + 'static> Default for Question<A, T> {
             at_once: AT_ONCE,
             last: None,
             asked: None,
-            pace: None,
+            pace: |_, last, now| match last == now {
+                true => PACE,
+                false => Duration::ZERO,
+            },
             paced: None,
             took: Duration::ZERO,
             waits: false,
@@ -202,22 +244,23 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
         self
     }
 
-    /// The same, asked about a run that goes on no sooner than `pace` after the last time, and [`REST`] times what the
-    /// last answer took. Where it is zero, at once.
+    /// The same, asked about a run that goes on no sooner than `pace` after the last time, and as far apart as its share
+    /// of the time lets it. Where it is zero, at once.
     pub fn paced(&mut self, pace: fn(run: &Run, last: A, now: A) -> Duration) -> &mut Self {
-        self.pace = Some(pace);
+        self.pace = pace;
         self
     }
 
     /// Whether it is time to ask.
-    fn is_due(&mut self, run: &Run, about: A) -> bool {
-        let Some(pace) = self.pace.filter(|_| run.is_running()) else {
+    fn is_due(&mut self, analyst: &Analyst, run: &Run, about: A) -> bool {
+        if !run.is_running() {
             return true;
-        };
+        }
+        let share = analyst.apart(self.id, self.took, run.elapsed);
         let is_early = self.paced.is_some_and(|(number, at, last)| {
-            let apart = match pace(run, last, about) {
+            let apart = match (self.pace)(run, last, about) {
                 Duration::ZERO => Duration::ZERO,
-                apart => apart.max(self.took * REST),
+                apart => apart.max(share),
             };
             number == run.number && run.elapsed < at + apart
         });
@@ -260,7 +303,7 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
         work: impl FnOnce(&Trace, &Stop) -> T + Send + 'static,
     ) -> bool {
         self.waits = run.is_being_read() || (run.awaits_clocks && !self.is_first);
-        if self.waits || !self.is_due(run, about) {
+        if self.waits || !self.is_due(analyst, run, about) {
             return self.poll();
         }
         let key = AnswerKey {
@@ -280,19 +323,19 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
             return has_come;
         }
         if run.records() <= self.at_once {
-            let began = Instant::now();
+            let began = used();
             let found = work(&run.trace, &Stop::default());
-            return self.take(key, found, began.elapsed());
+            return self.take(key, found, used() - began);
         }
         let (sender, answer) = bounded(1);
         let job = AnalysisJob {
             question: self.id,
             trace: run.trace.snapshot(),
             work: Box::new(move |trace, stop| {
-                let began = Instant::now();
+                let began = used();
                 let found = work(trace, stop);
                 // Nobody may be waiting any more.
-                let _ = sender.send((found, began.elapsed()));
+                let _ = sender.send((found, used() - began));
             }),
         };
         self.asked = Some((key, answer));
@@ -361,8 +404,19 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
     }
 }
 
+/// What this thread has had of a core.
+fn used() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(
+        time.tv_sec.unsigned_abs(),
+        time.tv_nsec.unsigned_abs() as u32,
+    )
+}
+
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
     use crate::report::KnownGpus;
     use crate::tui::state::Status;
@@ -413,6 +467,7 @@ mod tests {
         assert_eq!(question.answer_to(&run, 1), None);
         // More records: the last answer stays until the next one comes.
         add(&mut run.trace, 9);
+        run.elapsed = PATIENCE;
         assert!(!ask(&mut question, &analyst, &run, 0));
         assert_eq!(question.answer_to(&run, 0), Some(&(AT_ONCE + 1)));
         assert!(question.is_open());
@@ -441,11 +496,51 @@ mod tests {
         run.elapsed = second * 3 / 2;
         question.took = second;
         assert!(!ask(&mut question, &analyst, &run, 1), "it took a second");
-        run.elapsed += second * REST;
+        run.elapsed += second * REST as u32;
+        assert!(ask(&mut question, &analyst, &run, 1));
+        // Behind a key sooner.
+        add(&mut run.trace, 9);
+        question.took = second;
+        run.elapsed += second * BRISK;
+        assert!(!ask(&mut question, &analyst, &run, 1), "nobody waits");
+        analyst.act(run.elapsed);
         assert!(ask(&mut question, &analyst, &run, 1));
         add(&mut run.trace, 9);
         run.status = Status::Ended(activity::feed::Outcome::Complete);
         assert!(ask(&mut question, &analyst, &run, 1), "it has ended");
+    }
+
+    /// Four questions take 200, 50, 2 and 0.1 ms: in an hour all of them together no more than their part of a core.
+    #[test]
+    fn all_questions_about_a_run_that_goes_on_share_one_part_of_a_core() {
+        let (analyst, mut run) = (Analyst::default(), run());
+        let pace = |_: &Run, _, _| Duration::from_millis(1);
+        let mut all: Vec<(Asked, Duration, u32)> = [200_000, 50_000, 2_000, 100]
+            .map(|took| (Asked::default(), Duration::from_micros(took), 0))
+            .into();
+        let hour = Duration::from_secs(3_600);
+        while run.elapsed < hour {
+            run.elapsed += Duration::from_millis(25);
+            for (question, took, times) in &mut all {
+                question.took = *took;
+                *times += u32::from(question.paced(pace).is_due(&analyst, &run, 0));
+            }
+        }
+        let spent: Duration = all.iter().map(|it| it.1 * it.2).sum();
+        assert!(spent < hour.div_f64(REST) * 11 / 10, "{spent:?}");
+        assert!(spent > hour.div_f64(REST) * 8 / 10, "{spent:?}");
+        // What takes least is the freshest, and none goes without.
+        let times: Vec<u32> = all.iter().map(|it| it.2).collect();
+        assert!(times.is_sorted() && times[0] > 200, "{times:?}");
+        // One that nobody asks any more leaves its part to the others.
+        let before = all[0].2;
+        for _ in 0..40 * 3_600 {
+            run.elapsed += Duration::from_millis(25);
+            let (question, took, times) = &mut all[0];
+            question.took = *took;
+            *times += u32::from(question.is_due(&analyst, &run, 0));
+        }
+        assert!(all[0].2 - before > before * 3 / 2, "{before} {}", all[0].2);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What is known of what is on screen: what bounds it, its steps, what could be better.
 //!
 //! While a program runs, the screen judges the last steps whose records have arrived. That is a stretch with a bounded
-//! number of operations, at most once a second and for no more than a tenth of the time. The answer stays on screen,
+//! number of operations, at most once a second and for a small part of the time. The answer stays on screen,
 //! with its time, until the next one comes. After the end everything in scope is looked at.
 
 mod judge;

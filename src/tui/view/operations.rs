@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
@@ -15,7 +14,7 @@ use crate::tui::draw::label;
 
 use crate::tui::draw::prelude::*;
 use crate::tui::state::analyst::Question;
-use crate::tui::state::{RowKind, Run, Scope, State};
+use crate::tui::state::{RowKind, Scope, State};
 use activity::feed::Stop;
 use activity::units::share;
 use activity::{Direction, NameId, Ns, Span, What};
@@ -175,14 +174,6 @@ fn sort(groups: &mut [OperationGroup], by: &str) {
     groups.sort_by_cached_key(order);
 }
 
-/// What a run that goes on has done so far is asked this often.
-fn pace(_: &Run, last: Scope, now: Scope) -> Duration {
-    match last == now {
-        true => Duration::from_millis(250),
-        false => Duration::ZERO,
-    }
-}
-
 #[derive(Debug, Default)]
 pub(super) struct OperationsView {
     question: Question<Scope, Vec<OperationGroup>>,
@@ -204,11 +195,12 @@ impl View for OperationsView {
         let (run, about) = (&state.model.run, state.scope());
         let scope = state.scope_span().unwrap_or_default();
         let (counted, of) = (Arc::clone(&self.counted), (run.number, scope));
-        let question = self.question.paced(pace);
-        let is_new = question.ask(&state.model.analyst, run, about, move |trace, stop| {
-            let mut counted = counted.lock().unwrap_or_else(PoisonError::into_inner);
-            groups(trace, of, &mut counted, stop)
-        });
+        let is_new = self
+            .question
+            .ask(&state.model.analyst, run, about, move |trace, stop| {
+                let mut counted = counted.lock().unwrap_or_else(PoisonError::into_inner);
+                groups(trace, of, &mut counted, stop)
+            });
         let filter = list.filter.text.to_owned();
         let of = Some((run.number, about, list.order, filter));
         if is_new || self.of != of {

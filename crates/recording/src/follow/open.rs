@@ -11,7 +11,7 @@ use super::process::Sink;
 use activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet, SourceStatus};
 
 /// How long to wait before looking for more, while a recording is being written.
-const PAUSE: Duration = Duration::from_millis(10);
+const PAUSE: Duration = Duration::from_millis(20);
 /// How often it is told what has been read of files that are copied here.
 const GIVE_BACK: Duration = Duration::from_millis(100);
 /// How often it is told what is lacking.

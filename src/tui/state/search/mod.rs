@@ -7,8 +7,6 @@ mod hits;
 mod jump;
 mod needle;
 
-use std::time::Duration;
-
 pub use hits::{Hit, Hits};
 pub use needle::Needle;
 
@@ -21,17 +19,6 @@ use super::scope::Scope;
 use super::selection::Item;
 use activity::Span;
 use trace::LaneId;
-
-/// While a run goes on it is looked through again this often at most.
-const PACE: Duration = Duration::from_millis(500);
-
-/// Something else is looked for at once.
-fn pace(_: &Run, last: u32, now: u32) -> Duration {
-    match last == now {
-        true => PACE,
-        false => Duration::ZERO,
-    }
-}
 
 /// What is looked for, and the last answer.
 #[derive(Debug, Default)]
@@ -89,7 +76,7 @@ impl Search {
 
     /// Takes an answer that has come, and asks again when something else is looked for or records came.
     pub fn prepare(&mut self, analyst: &Analyst, run: &Run) {
-        self.question.light().paced(pace).poll();
+        self.question.light().poll();
         let Some(needle) = self.needle.clone() else {
             return;
         };
