@@ -297,11 +297,18 @@ impl App {
         if let Some(kind) = place.row {
             state.reveal_row(kind);
         }
+        let trace = &state.model.run.trace;
+        let (item, is_stretch) = (place.item(trace), place.is_stretch(trace));
         state.focus.selection = Selection {
             row: place.row,
-            item: place.item(),
+            item,
             cursor: place.span.start,
         };
+        if is_stretch {
+            // All of it, and what happened in it.
+            state.focus.marks.measure(place.span, state.focus.selection);
+            return state.focus.camera.viewport.show(place.span);
+        }
         // In the middle, with as much around it on either side.
         let room = place.span.len().max(1);
         let (start, end) = (place.span.start - room, place.span.end + room);

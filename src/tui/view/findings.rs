@@ -15,7 +15,7 @@ use activity::{Ns, units};
 use advice::verdict::nothing_ran;
 use causes::evidence::Evidence;
 use findings::{Change, Finding, Predicted, Severity};
-use trace::{LaneKind, Measure, Trace, describe};
+use trace::{LaneKind, Trace, describe};
 
 /// Places that a finding shows in the list.
 const SHOWN: usize = 3;
@@ -75,11 +75,7 @@ impl View for Findings {
                 *finding.evidence.first()?
             }
         };
-        Some(Request::Place(Place::new(
-            row_of(&state.model.run.trace, &evidence),
-            record(&state.model.run.trace, &evidence),
-            evidence.span,
-        )))
+        Some(Request::Place(place_of(&state.model.run.trace, &evidence)))
     }
 
     /// Opens the prediction of the finding under the cursor.
@@ -225,11 +221,12 @@ fn rest(finding: &Finding) -> String {
 fn place(state: &State, evidence: &Evidence) -> String {
     let trace = &state.model.run.trace;
     let Some(lane) = evidence.lane else {
-        // A gap is idle to its ends; an odd step is a stretch in which the GPU works, too.
-        let usage = |it: usize| trace.devices()[it].usage.time(Measure::Busy, evidence.span);
-        let is_idle = 100 * device_of(trace, evidence).map_or(0, usage) < evidence.span.len();
-        let what = if is_idle { "GPU idle" } else { "a stretch" };
-        return format!("{what}{}", ended_by(trace, evidence));
+        let place = place_of(trace, evidence);
+        let busy = units::share(place.busy(trace), evidence.span.len());
+        return match place.is_stretch(trace) {
+            true => format!("GPU busy {} of it", units::percent(busy)),
+            false => format!("GPU idle{}", ended_by(trace, evidence)),
+        };
     };
     let mut rows = state.rows.list.iter();
     let row = rows.find(|row| row.kind.lane() == Some(lane));
@@ -242,6 +239,12 @@ fn place(state: &State, evidence: &Evidence) -> String {
         .filter(|w| !w.is_empty())
         .collect::<Vec<_>>()
         .join(" · ")
+}
+
+/// It as a place of the timeline.
+fn place_of(trace: &Trace, evidence: &Evidence) -> Place {
+    let (row, record) = (row_of(trace, evidence), record(trace, evidence));
+    Place::new(row, record, evidence.span)
 }
 
 /// The device of a place: index into [`Trace::devices`].

@@ -34,6 +34,7 @@ use list::Chosen;
 pub use list::{Filter, List};
 use picker::Picker;
 pub use running::age;
+use trace::{Measure, Trace};
 
 /// What stands in the middle of the screen.
 pub trait View: Debug {
@@ -148,15 +149,30 @@ impl Place {
         Place { row, record, span }
     }
 
-    /// It as what is selected.
-    pub fn item(&self) -> Item {
+    /// It as what is selected. Of a stretch in which its row works, nothing is.
+    pub fn item(&self, trace: &Trace) -> Item {
         match self.record {
             Some(row) => Item::Record {
                 row,
                 span: self.span,
             },
+            None if self.is_stretch(trace) => Item::None,
             None => Item::Gap(self.span),
         }
+    }
+
+    /// How long its row works in it: in a gap for next to nothing, in an odd step for a part of it.
+    pub fn busy(&self, trace: &Trace) -> Ns {
+        self.row.map_or(0, |row| match (row.lane(), row.device()) {
+            (Some(lane), _) => trace.lanes()[lane].busy(self.span),
+            (None, Some(it)) => trace.devices()[it].usage.time(Measure::Busy, self.span),
+            (None, None) => 0,
+        })
+    }
+
+    /// Whether it is no gap: its row works in it.
+    pub fn is_stretch(&self, trace: &Trace) -> bool {
+        self.record.is_none() && 100 * self.busy(trace) >= self.span.len()
     }
 }
 
@@ -411,7 +427,7 @@ impl Views {
         view.source(list.cursor, state)
             .or_else(|| match view.choose(list.cursor, state)? {
                 Request::Place(place) | Request::PlaceSince(place, _) => {
-                    state.source_of(place.row?, place.item())
+                    state.source_of(place.row?, place.item(&state.model.run.trace))
                 }
                 _ => None,
             })

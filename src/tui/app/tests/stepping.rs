@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::tui::action::Action;
+use crate::tui::view::Place;
 use crate::tui::{render, tests::text};
 use activity::{Direction, Kernel, SyncKind, What};
 use trace::Trace;
@@ -104,6 +105,33 @@ fn a_program_opens_on_its_typical_step_and_keys_lead_to_the_others() {
     assert!(screen(&mut app).contains("20 steps of 10.0 ms · 1 odd"));
     press(&mut app, "]");
     assert_eq!(step(&app), typical);
+}
+
+/// An odd step is no gap: the GPU works in it for 4 of its 40 ms.
+#[test]
+fn a_place_in_which_the_gpu_works_opens_as_a_stretch() {
+    let mut app = opened(Size::new(120, 40));
+    press(&mut app, "3/busy^");
+    let listed = screen(&mut app);
+    assert!(listed.contains("for 40.0 ms"), "{listed}");
+    assert!(listed.contains("GPU busy 10 % of it"), "{listed}");
+    press(&mut app, "^");
+    assert_eq!(step(&app), LONG);
+    assert_eq!(app.state.focus.selection.item, Item::None);
+    let opened = screen(&mut app);
+    let told = "measured 40.0 ms";
+    assert!(
+        opened.contains(told) && !opened.contains("GPU idle 40.0 ms"),
+        "{opened}"
+    );
+    assert!(opened.contains("GPU busy 4.00 ms (10 %)"), "{opened}");
+    // A gap is one still.
+    app.go_to(&Place::new(
+        app.state.focus.selection.row,
+        None,
+        Span::new(start(0) + 4 * MS, start(1)),
+    ));
+    assert!(matches!(app.state.focus.selection.item, Item::Gap(_)));
 }
 
 #[test]
