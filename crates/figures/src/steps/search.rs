@@ -200,7 +200,8 @@ fn warm_up(spans: &[Span]) -> usize {
         return 0;
     }
     let limit = median + (share * median).max(4.0 * 1.4826 * distance);
-    spans[..spans.len() / 2]
+    // Of two parts that are as long, such as two prompts, the middle one holds the end of the first.
+    spans[..spans.len().div_ceil(2)]
         .iter()
         .take_while(|span| span.len() as f64 > limit)
         .count()

@@ -186,6 +186,19 @@ fn of_few_steps_only_a_far_slower_first_one_is_warm_up() {
     assert_eq!(made(16).steady, 1..3);
 }
 
+/// Two prompts of as many tokens: the middle step is the last one of the first and the beginning of the second, and odd in neither.
+#[test]
+fn where_the_first_of_two_prompts_warms_up_its_end_does_too() {
+    let mut program = Program::new();
+    let (first, second) = ([20; 46], [10; 47]);
+    let all = first.into_iter().chain([60]).chain(second);
+    all.for_each(|slow| program.step(4, slow));
+    let steps = program.steps().expect("steps");
+    // The last is not seen to its end.
+    assert_eq!((steps.spans.len(), steps.steady.clone()), (94, 47..93));
+    assert!(steps.main().odd.is_empty());
+}
+
 /// As an elimination does, whose rest becomes smaller: the first of them are no start-up.
 #[test]
 fn steps_that_become_shorter_all_along_warm_nothing_up() {
