@@ -2,7 +2,7 @@
 
 use super::{DeviceFigures, Finding, Occurrence, Scope, Severity, longest_first, no_overlap};
 use crate::thresholds;
-use activity::units::{duration, percent};
+use activity::units::{duration, percent, share};
 use activity::{Direction, Ns, Span};
 
 /// Copies that take so many times what kernels do are told of a program that waits for the CPU, too.
@@ -24,17 +24,24 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if f.kernels == 0 || overlaps || !(is_bound || is_most) || is_pageable {
         return None;
     }
-    let busiest = |d: &Direction| f.direction(*d).map_or(0, |d| d.busy_ns);
-    let direction = Direction::NAMED.into_iter().max_by_key(busiest)?;
+    let busy = |d: &Direction| f.direction(*d).map_or(0, |d| d.busy_ns);
+    let most = Direction::NAMED.iter().map(busy).max()?;
+    // Those that take about as long as the longest: none of a tie takes most.
+    let is_most = |d: &Direction| !cases::LARGE_SHARE.is_reached_by(share(most - busy(d), most));
+    let directions: Vec<_> = Direction::NAMED.into_iter().filter(is_most).collect();
+    let names: Vec<&str> = directions.iter().map(|it| it.label()).collect();
+    let which = match names.as_slice() {
+        [one] => format!("{one} copies take most"),
+        several => format!("{} copies take equally long", several.join(" and ")),
+    };
     let copies = scope.copies(f).iter();
-    let at = copies.filter(|it| it.2.direction == direction);
+    let at = copies.filter(|it| directions.contains(&it.2.direction));
     let at = at.map(|&(place, span, _)| (span.len(), Occurrence::Row(place)));
     Some(Finding {
         title: format!(
-            "copies run {} of the time, {} of it without a kernel beside them; {} copies take most",
+            "copies run {} of the time, {} of it without a kernel beside them; {which}",
             percent(f.part(f.copy_ns)),
             duration(alone),
-            direction.label(),
         ),
         severity: Severity::warn_where(is_bound),
         advice: "Copy less: keep data on the GPU, copy reused data once, use a smaller data type."
