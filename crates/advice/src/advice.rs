@@ -490,12 +490,12 @@ impl<'a> Advice<'a> {
 
 /// The steps of a window that findings are counted in, of so many of their kind.
 fn counted_in(steps: &Steps, window: Span, kind: usize) -> OfSteps {
-    // The median of uneven steps is no part of what all of them take, and no step may save more than its part.
+    // The median of uneven steps is no part of what all of them take. Of others it is the length that the headline's share is of.
     let mean = window.len() / steps.steady.len().max(1) as Ns;
     OfSteps {
         one: match steps.main().is_uneven {
             true => mean,
-            false => steps.main().median_ns.min(mean),
+            false => steps.main().median_ns,
         },
         all: window.len(),
         count: steps.steady.len(),

@@ -9,7 +9,7 @@ use causes::graph::Graph;
 use causes::{Bound, Causes};
 use figures::Peaks;
 use findings::testing::in_scope;
-use findings::{Finding, Rule, Scope};
+use findings::{Finding, OfSteps, Rule, Scope};
 use trace::testing::{Scene, Sentence, h200};
 
 fn all(scope: &Scope<'_>) -> Vec<Finding> {
@@ -45,9 +45,8 @@ fn steps_that_something_else_paces_have_nothing_to_gain() {
     assert!(scene(35_000_000).len() > 1);
 }
 
-/// Two kernels, each waited for; every fourth time the CPU works for 90 ms more. A step takes 10 ms at the median, and 32.5 in the mean.
-#[test]
-fn of_uneven_steps_a_saving_is_of_the_mean_one() {
+/// Two kernels, each waited for; every fourth step takes another time than the others' 10 ms.
+fn of_steps(fourth: Ns) -> (OfSteps, Option<Ns>) {
     let mut scene = Scene::new();
     let mut at = 0;
     for i in 0..60 {
@@ -56,15 +55,28 @@ fn of_uneven_steps_a_saving_is_of_the_mean_one() {
             scene.kernel(name, 1, at + 6_000, at + 2_506_000);
             scene.call("cudaDeviceSynchronize", at + 6_000, at + 2_507_000);
         }
-        at += if i % 4 == 3 { 100_000_000 } else { 10_000_000 };
+        at += if i % 4 == 3 { fourth } else { 10_000_000 };
     }
     let trace = scene.trace();
     let facts = Facts::new(&trace);
-    let judged = facts.judgement(JudgedPart::Whole);
-    let found = judged.expect("not stopped").findings;
-    let of = found[0].step.expect("steps");
+    let judged = facts.judgement(JudgedPart::Whole).expect("not stopped");
+    let of = judged.findings[0].step.expect("steps");
+    (of, judged.verdicts[0].scope.step_ns)
+}
+
+/// Of 100 ms: 10 at the median, and 32.5 in the mean.
+#[test]
+fn of_uneven_steps_a_saving_is_of_the_mean_one() {
+    let (of, _) = of_steps(100_000_000);
     assert_eq!(of.one, of.all / of.count as Ns);
     assert!((31_000_000..34_000_000).contains(&of.one), "{of:?}");
+}
+
+/// Of 6 ms: the headline's share is of 10, and so is a bound beside it, though the mean is 9.
+#[test]
+fn of_even_steps_a_saving_is_of_the_length_that_the_headline_has() {
+    let (of, length) = of_steps(6_000_000);
+    assert_eq!((of.one, length), (10_000_000, Some(10_000_000)));
 }
 
 #[test]
