@@ -278,7 +278,8 @@ fn latest(journal: &Journal, count: usize) -> String {
     format!("Output: {}", lines.join("\n        "))
 }
 
-fn prose(state: &State) -> String {
+/// What is said where nothing is selected.
+pub fn prose(state: &State) -> String {
     match &state.model.run.plan {
         _ if state.is_bare => String::new(),
         Some(plan) if !plan.look_for.is_empty() => {
@@ -302,18 +303,20 @@ fn prose(state: &State) -> String {
     }
 }
 
-/// What there is to do first.
+/// What there is to do first, in what has room: a sentence less says more than a part of one.
 fn way_on(state: &State) -> String {
+    let is_wide = state.size.width >= 100;
     if state.step_in_view().is_some() {
-        return "L shows the longest gap in view, ] [ steps, 0 the run; j k select a row. A step lasts from its first operation on the GPU to the next step's."
-            .to_owned();
+        let keys = "L shows the longest gap in view, ] [ steps, 0 the run; j k select a row.";
+        let what = " A step lasts from its first operation on the GPU to the next step's.";
+        return format!("{keys}{}", if is_wide { what } else { "" });
     }
     let mut text = "j k selects a row, n p an operation".to_owned();
     if state.rows.gpus().next().is_some() {
         text.push_str(", g the next gap of the GPU, L the longest");
     }
     let verdict = state.answer().and_then(|it| it.verdicts.first());
-    if verdict.is_some_and(|it| it.scope.of == Answered::Marked) {
+    if is_wide && verdict.is_some_and(|it| it.scope.of == Answered::Marked) {
         text.push_str(". The marked step is shown up to its last operation on the GPU");
     }
     text

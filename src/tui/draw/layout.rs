@@ -25,7 +25,7 @@ const TALL: u16 = 30;
 const BELOW: usize = 5;
 
 /// Lines that a headline may take, and those for details, by the screen's: of what is longer the end is cut. On low screens what is
-/// selected takes lines of the headline's, and so does what stands over the axis.
+/// selected takes lines of what could be better, and what stands over the axis one of the headline's.
 fn lines_of_words(state: &State, map: u16) -> (u16, u16) {
     let is_selected = state.focus.selection.row.is_some();
     let told = state.answer().and_then(|it| it.verdicts.first());
@@ -33,7 +33,7 @@ fn lines_of_words(state: &State, map: u16) -> (u16, u16) {
     let (most, details) = match (state.size.height, is_selected) {
         (0..9, _) => (0, 0),
         (9..20, _) => (0, 1),
-        (20..TALL, true) => (2 - map, 2),
+        (20..TALL, true) => (2, 3),
         (20..TALL, false) => (3 - map + u16::from(is_mostly_start), 1),
         (TALL..36, _) => (3, 3),
         _ => (4, 4),
@@ -102,6 +102,12 @@ impl Layout {
         let (most, details) = lines_of_words(state, map);
         let rule = u16::from(height >= 12);
         let lines = VerdictLine::lines(state, usize::from(width.saturating_sub(2)));
+        let is_low = (20..TALL).contains(&height);
+        let is_selected = state.focus.selection.row.is_some();
+        // What a short headline leaves goes to what is to be looked for, where that is longer than a line.
+        let is_long = pen::width(&super::details::prose(state)) + 1 > usize::from(width);
+        let spare = is_low && !is_selected && is_long && lines as u16 + map < 3;
+        let details = details + u16::from(spare && details > 0);
         let has_alert = state.model.troubles.iter().any(|t| t.weight < Weight::Note);
         let is_live = state.model.run.is_running() && !state.model.run.is_being_read();
         let mut y = 0;
@@ -149,7 +155,7 @@ impl Layout {
             rows: beside(rows),
             panel: Rect::new(left, axis.y, panel, rows.height + 1),
             // A title, and two lines for most findings.
-            below: match findings > 0 && panel == 0 {
+            below: match findings > 0 && panel == 0 && !(is_low && is_selected) {
                 true => BELOW
                     .min(1 + 2 * findings)
                     .min(usize::from(rows.height) / 5),

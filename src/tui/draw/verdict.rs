@@ -94,13 +94,7 @@ impl VerdictLine {
         let x = pen::text(buf, area, 1, &self.head, theme.bold(self.role));
         let room = width.saturating_sub(usize::from(x) + 1);
         let spare = room.saturating_sub(pen::width(&self.text));
-        // What would help is cut last.
-        let text = match self.text.rsplit_once(" · ") {
-            Some((text, gain)) if spare == 0 && pen::width(gain) + SHARE_ROOM <= room => {
-                format!("{} · {gain}", pen::cut(text, room - pen::width(gain) - 3))
-            }
-            _ => pen::cut(&self.text, room),
-        };
+        let text = cut(&self.text, room);
         pen::text(buf, area, x, &text, theme.fg(Role::Text));
         let about = (0..self.about.len())
             .map(|first| self.about[first..].join(" · "))
@@ -121,7 +115,7 @@ impl VerdictLine {
         let mut pieces = broken(&whole, room);
         if pieces.len() > last + 1 {
             let rest = pieces.split_off(last).join(" ");
-            pieces.push(pen::cut(&rest, room));
+            pieces.push(cut(&rest, room));
         }
         for (piece, line) in pieces.iter().zip(pen::lines(area)) {
             pen::text(buf, line, 1, piece, theme.fg(Role::Text));
@@ -137,6 +131,19 @@ impl VerdictLine {
         }
         // Its word stands out, as on one line.
         pen::text(buf, area, 1, &self.head, theme.bold(self.role));
+    }
+}
+
+/// A headline, or its end, in so many columns: what would help is cut last.
+fn cut(text: &str, room: usize) -> String {
+    match text.rsplit_once(" · ") {
+        Some((text, gain))
+            if pen::width(text) + pen::width(gain) + 3 > room
+                && pen::width(gain) + SHARE_ROOM <= room =>
+        {
+            format!("{} · {gain}", pen::cut(text, room - pen::width(gain) - 3))
+        }
+        _ => pen::cut(text, room),
     }
 }
 
