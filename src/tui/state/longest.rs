@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Item, RowKind, Selection, State, camera};
+use super::{Item, RowKind, Scope, Selection, State, camera};
 use activity::{Ns, Span, units};
 use trace::{Measure, Trace};
 
@@ -94,14 +94,12 @@ impl State {
         let idle = used.len() - usage.time(Measure::Busy, used);
         let is_told = asked.last == self.focus.selection && idle >= gap.len();
         let part = |time| units::percent(units::share(time, idle));
-        let mut of = match asked.view == self.focus.camera.viewport.window {
+        let of = match asked.view == self.focus.camera.viewport.window {
             true => String::new(),
             false => format!(" in {}", units::duration(used.len())),
         };
-        let is_early = self.steps().is_none() && self.model.answers.is_open();
-        let is_early = is_early && !self.model.run.is_running();
-        if is_early {
-            of.push_str("; its steps are still being looked for");
+        if self.is_early() {
+            return is_told.then(|| "computing how much of idle time this is …".to_owned());
         }
         let little = units::share(idle, used.len());
         let words = || match asked.alike {
@@ -117,14 +115,20 @@ impl State {
             // In a step the same may come again in the next one.
             _ if units::share(gap.len(), idle) >= ONCE
                 && used == self.used(device)
-                && self.steps().is_none()
-                && !is_early =>
+                && self.steps().is_none() =>
             {
                 format!("this gap: {} of idle time, once", part(gap.len()))
             }
             _ => format!("this gap: {} of idle time", part(gap.len())),
         };
         is_told.then(|| words() + &of)
+    }
+
+    /// Whether the steps of a file are still being looked for: what is in view will be one of them, and shares other ones.
+    pub fn is_early(&self) -> bool {
+        let run = &self.model.run;
+        let is_file = run.plan.is_none() && !run.is_running() && self.scope() == Scope::Whole;
+        is_file && self.model.answers.is_open() && self.steps().is_none()
     }
 
     /// The gaps of some rows that lie within a stretch, the longest first. Time in which only other GPUs have work counts as one, and so

@@ -149,7 +149,7 @@ fn gpu(state: &State, device: usize, scale: TimeScale, room: usize) -> LaneRow {
         &state.model.run.trace.devices()[device].usage,
     );
     let window = state.figures_span();
-    let side = if window.is_empty() {
+    let side = if window.is_empty() || state.is_early() {
         String::new()
     } else {
         let parts = Breakdown::of_device(&run.trace, device, window);
@@ -240,8 +240,11 @@ fn parts(state: &State, devices: &[usize], room: usize) -> (Vec<TimePart>, Ns) {
 pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
     let devices: Vec<usize> = state.rows.gpus().collect();
     let (mut parts, whole) = parts(state, &devices, room);
-    let words =
-        |words: &str, ns: Ns| format!("{words} {}", units::percent(ns as f64 / whole as f64));
+    let is_early = state.is_early();
+    let words = |words: &str, ns: Ns| match is_early {
+        true => words.to_owned(),
+        false => format!("{words} {}", units::percent(ns as f64 / whole as f64)),
+    };
     // Those that take least go together where not all have room: their marks, and one word for all.
     let mut others = Vec::new();
     // It stands under the first GPU's row, and is of all.
@@ -266,7 +269,7 @@ pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
     }
     // The headline's shares are of whole steps, these of what is in view: said where there is room.
     let of = format!(" of {}", units::duration(state.figures_span().len()));
-    let has_room = width(&parts, others.len()) + pen::width(&of) <= room + 2;
+    let has_room = width(&parts, others.len()) + pen::width(&of) <= room + 2 && !is_early;
     let parts = parts.iter().map(|it| (it.0, words(it.1, it.2)));
     let mut legend: Vec<_> = parts.chain(others).collect();
     if let Some(first) = legend.first_mut() {
