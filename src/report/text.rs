@@ -428,7 +428,7 @@ fn findings(page: &mut Page, report: &Report) {
     }
 }
 
-/// ", counted in steps 17 to 73 of 80 (570 µs)", where findings are of a part. Rules look at one stretch, where odd steps lie between.
+/// ": times and shares are of steps 17 to 73 of 80 (570 µs)", where findings are of a part. Rules look at one stretch, where odd steps lie between.
 pub fn steps_looked_at(findings: &[Finding]) -> Option<String> {
     let mut of = findings.iter().filter(|it| it.rule != Rule::OddSteps);
     let of = of.find_map(|it| it.step)?;
@@ -437,7 +437,7 @@ pub fn steps_looked_at(findings: &[Finding]) -> Option<String> {
         true => {
             let numbers = [of.first + 1, of.first + of.count, of.found];
             let [first, last, found] = numbers.map(|it| count(it as u64));
-            format!(", counted in steps {first} to {last} of {found} ({all})")
+            format!(": times and shares are of steps {first} to {last} of {found} ({all})")
         }
         false => format!(" in the {steps} steady steps ({all})"),
     })

@@ -60,7 +60,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             f,
             [idle, more, fused],
             line.is_none().then(|| before(scope, f)),
-        ),
+        ) + &leading(scope, f),
         refused: refused.map(str::to_owned),
         says: (!how.is_empty()).then(|| Says {
             bound,
@@ -91,6 +91,20 @@ fn title(f: &DeviceFigures, [idle, more, fused]: [Ns; 3], before: Option<String>
         false => format!(
             "the GPU is idle for {all} ({part}) between operations, {short} of it in gaps under 1 ms{before}{fused}"
         ),
+    }
+}
+
+/// What a marked step is idle before its first operation: idle time that lies between none.
+fn leading(scope: &Scope, f: &DeviceFigures) -> String {
+    let first = scope.ops_around(f, f.span.start).1.first();
+    let start = first.map(|&op| scope.causes.graph().ops.start[op as usize]);
+    let time = start.map_or(0, |start| start - f.span.start);
+    match cases::WORTH_SHARE.is_reached_by(f.part(time)) {
+        true => format!(
+            "; before the first operation it is idle for {} more",
+            duration(time)
+        ),
+        false => String::new(),
     }
 }
 

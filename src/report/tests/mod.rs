@@ -441,6 +441,9 @@ fn findings_of_a_few_of_the_steps_say_of_how_many() {
         }];
         text::steps_looked_at(&found).expect("steps")
     };
-    assert_eq!(looked(57), ", counted in steps 17 to 73 of 79 (570 µs)");
+    assert_eq!(
+        looked(57),
+        ": times and shares are of steps 17 to 73 of 79 (570 µs)"
+    );
     assert_eq!(looked(74), " in the 74 steady steps (740 µs)");
 }
