@@ -121,7 +121,10 @@ fn a_scenario_or_a_trace_needs_no_command() {
     // The first headline that an author sees is the lesson's: a measured variant goes before a bound.
     let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mine = words(of("mine.toml"));
-    assert!(mine.contains("· streamed takes 1.63 ms (1.56×)"), "{mine}");
+    assert!(
+        mine.contains("· streamed takes 1.63 ms (1.56× faster)"),
+        "{mine}"
+    );
     // That of a cold start is of the CPU's time before the GPU's work, not of 469 µs.
     let cold = words(of("warmup"));
     let first = "cold: cold start: 97.7 ms spent on making the context";

@@ -104,7 +104,7 @@ struct Advice<'a> {
 /// What stands beside a variant: another one of the same work.
 struct Beside {
     takes: Ns,
-    /// "streamed takes 1.63 ms (1.56×)"
+    /// "streamed takes 1.63 ms (1.56× faster)"
     words: String,
     /// "streamed saves 912 µs"
     saves: Option<String>,
@@ -374,7 +374,11 @@ impl<'a> Advice<'a> {
             takes: time(best),
             memory,
             does: does.unwrap_or_default(),
-            words: format!("{next}{} ({}){clock}", takes(best), units::factor(factor)),
+            words: format!(
+                "{next}{} ({} faster{clock})",
+                takes(best),
+                units::factor(factor)
+            ),
             saves: Some(format!(
                 "{} saves {}",
                 best.variant.name,

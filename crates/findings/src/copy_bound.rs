@@ -39,10 +39,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let at = at.map(|&(place, span, _)| (span.len(), Occurrence::Row(place)));
     Some(Finding {
         title: format!(
-            "copies run {} of the time, {} of it without a kernel beside them; {which}",
+            "copies run {} of the time, {} of it without a kernel beside them; ",
             percent(f.part(f.copy_ns)),
             duration(alone),
-        ),
+        ) + &which,
         severity: Severity::warn_where(is_bound),
         advice: "Copy less: keep data on the GPU, copy reused data once, use a smaller data type."
             .to_owned(),

@@ -85,8 +85,8 @@ impl State {
         viewport.show(if is_small { around } else { view });
     }
 
-    /// Which part of a device's idle time a selected gap is, of what was in view when the longest one was asked for: "4,095 alike
-    /// are 38 % of idle time", and of how much that is where less is in view now.
+    /// Which part of a device's idle time a selected gap is, of what was in view when the longest one was asked for: "4,095 gaps
+    /// like it: 38 % of idle time", and of how much that is where less is in view now.
     pub fn part_of_idle(&self, device: usize, gap: Span) -> Option<String> {
         let asked = self.focus.longest?;
         let usage = &self.model.run.trace.devices()[device].usage;
@@ -103,10 +103,10 @@ impl State {
         }
         let little = units::share(idle, used.len());
         let words = || match asked.alike {
-            _ if little < LITTLE => format!("{} idle", units::percent(little)),
+            _ if little < LITTLE => format!("all gaps: {} of the time", units::percent(little)),
             Some([_, number, sum]) if number >= ALIKE_MIN => {
                 let (number, sum) = (units::count(number as u64), part(sum as Ns));
-                format!("{number} alike are {sum} of idle time")
+                format!("{number} gaps like it: {sum} of idle time")
             }
             Some([all, ..]) if units::share(gap.len(), idle) < LITTLE => {
                 let (all, of) = (units::count(all as u64), part(gap.len()));
