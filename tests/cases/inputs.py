@@ -392,6 +392,20 @@ def range_that_compiles(made):
 
 
 @made
+def kernel_that_is_compiled_in_each_step(made):
+    """Eight steps. Before the first kernel of each the CPU is outside CUDA for 400 ms, and then loads code from memory."""
+    for _ in range(8):
+        made.now += 399 * MS
+        made.call("cuModuleLoadData", made.now, made.now + 600 * US)
+        made.now += 610 * US
+        made.launch("scale", length=2 * MS, call="cuLaunchKernel")
+        for name in "abcde":
+            made.launch(name, length=2 * MS)
+        made.call("cudaStreamSynchronize", made.now, made.now + 5 * US)
+        made.now += 10 * US
+
+
+@made
 def range_of_what_was_compiled(made):
     """A range of code that was compiled before lies there."""
     compiled(made, "k", "Torch-Compiled Region")
@@ -472,7 +486,29 @@ def one_steady_step_of_three(made):
 @made
 def two_ranges(made):
     """Two ranges of one name."""
+    marked(made, lambda i: "solve", 2)
+
+
+@made
+def two_iterations(made):
+    """Two that are named so."""
     marked(made, lambda i: "iteration", 2)
+
+
+@made
+def ranges_of_a_loader(made):
+    """Eight steps of kernels, in ranges of the thread that launches them. Longer ranges of another thread have a copy each."""
+    for i in range(8):
+        at = i * MS
+        made.thread(1)
+        made.range(f"batch {i}", at, at + 950 * US)
+        made.call("cudaMemcpyAsync", at + 900 * US, at + 905 * US)
+        made.copy("h2d", 1 << 20, at + 910 * US, at + 940 * US, 13)
+        made.thread(0)
+        made.now = at + 200 * US
+        made.range("train", made.now, made.now + 600 * US)
+        for op in range(6):
+            made.launch(f"k{(i * 31 + op * 17 + i * op) % 97}", length=80 * US)
 
 
 @made
@@ -1073,6 +1109,18 @@ def results_that_are_read(made):
         made.copy("d2h", 8 << 20, at + 10 * US, at + 160 * US)
         made.call("cudaStreamSynchronize", at + 7 * US, at + 162 * US)
         made.now = at + 662 * US
+
+
+@made
+def syncs_before_staged_copies(made):
+    """Twenty rounds: a kernel, a sync, 95 us later a copy of 128 KB to pageable memory, and 100 us of the CPU."""
+    for i in range(20):
+        at = i * 460 * US
+        made.call("cudaLaunchKernel", at, at + 5 * US)
+        made.kernel("k", at + 10 * US, at + 200 * US)
+        made.call("cudaDeviceSynchronize", at + 6 * US, at + 205 * US)
+        made.call("cudaMemcpy", at + 300 * US, at + 360 * US)
+        made.copy("d2h", 1 << 17, at + 320 * US, at + 350 * US, memory="pageable")
 
 
 @made

@@ -21,6 +21,7 @@ pub fn duration(ns: Ns) -> String {
 pub fn range((least, most): (Ns, Ns)) -> String {
     let (least, most) = (duration(least), duration(most));
     match (least.split_once(' '), most.split_once(' ')) {
+        _ if least == most => most,
         (Some((number, a)), Some((_, b))) if a == b => format!("{number} to {most}"),
         _ => format!("{least} to {most}"),
     }

@@ -233,7 +233,8 @@ impl<'a> Advice<'a> {
         let whatif = || replayed(self.facts, None, part);
         let scope = whole.within(part, &devices);
         let mut found = findings::weighed(&scope, whatif, &self.facts.stop);
-        let is_beside = |it: &Finding| matches!(it.rule, Rule::ColdStart | Rule::NoCure);
+        let is_beside =
+            |it: &Finding| matches!(it.rule, Rule::ColdStart | Rule::NextBatch | Rule::NoCure);
         found.retain(|it| {
             let is_new = known.iter().all(|of| of.rule != it.rule);
             is_new && !it.rule.is_of_run() && !is_beside(it)

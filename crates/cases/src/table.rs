@@ -77,6 +77,8 @@ table! {
         COMPILING: Exception => ["range_that_compiles"];
         /// A range that is named after compiled code runs it, and compiles nothing.
         COMPILED_RUNS: Exception => ["range_of_what_was_compiled"];
+        /// A kernel whose code is loaded before a later launch, behind a time without calls, is compiled anew.
+        COMPILED_ANEW: Exception => ["kernel_that_is_compiled_in_each_step"];
         /// A wait for another process before code is loaded is one for a compiler.
         WAITS_FOR_COMPILER: Exception => ["wait_for_a_compiler"];
         /// A kernel that waits as long when it is launched again was not built before its first launch.
@@ -102,6 +104,8 @@ table! {
         STEPS_MIN: Count = 3 or 2 => ["two_ranges"];
         /// Where a profiler marks them, two are steps.
         TWO_MARKED: Exception => ["two_steps_of_a_profiler"];
+        /// So are two ranges that are called steps, or by another word for iterations.
+        TWO_ITERATIONS: Exception => ["two_iterations"];
         /// Fewer whole steps have no later half, and only the first may be warm-up.
         FEW_STEPS: Count = 5 or 0 => ["three_steps_of_which_the_first_is_slow"];
         /// Of few steps the first is warm-up where it takes so many times the median of the others.
@@ -118,6 +122,8 @@ table! {
         SWEEP: Exception => ["sweep"];
         /// A library's own ranges, such as PyTorch's `aten::add`, are no steps of the program.
         LIBRARYS_RANGE: Exception => ["copies"];
+        /// Ranges of a thread that launches less than a quarter of what another one with ranges does are no steps.
+        OTHER_THREAD: Exception => ["ranges_of_a_loader"];
         /// Ranges that share time are no steps.
         OVERLAPPING_RANGES: Exception => ["ranges_that_overlap"];
         /// Ranges named like warm-up are no steps of what comes behind them, and what lies in them is none.
@@ -265,6 +271,8 @@ table! {
         READS_WHAT_CAME: Exception => ["results_that_are_read"];
         /// A copy back to pageable memory waits to be staged: `pageable-copy` tells of it.
         STAGED_BACK: Exception => ["results_that_are_staged"];
+        /// Behind a sync a copy back to pageable memory waits all the same: both have to go.
+        WAITS_ALL_THE_SAME: Exception => ["syncs_before_staged_copies"];
         /// Values that come back may say what is launched next, so that their syncs may have to stay.
         VALUE_DECIDES: Exception => ["value_that_decides"];
         /// A value that PyTorch's `.item()` brings is mostly printed, and decides nothing.

@@ -1,21 +1,16 @@
 //! Calls that take long the first time: a library that starts, a kernel whose code is loaded when it is first launched.
 
 mod made;
+mod system;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+
+pub use system::{is_file_io, is_file_output, is_system_wait};
 
 use crate::graph::{CallId, CallKind, Graph, NONE, OpId};
 use activity::stats::lower_median;
 use activity::{NameId, Ns, RangeKind, Span, What};
 use trace::{LaneId, LaneKey, LaneKind, SourceKind, Trace};
-
-/// Calls of the system that wait for other threads or processes.
-const WAITS: &str = "poll ppoll select epoll_wait futex pthread_cond_wait pthread_cond_timedwait sem_wait sem_timedwait waitpid wait4";
-
-/// Whether a call works on nothing: it waits for other threads or processes.
-pub fn is_system_wait(name: &str) -> bool {
-    WAITS.split(' ').any(|it| it == name)
-}
 
 /// Names of calls that allocate or free device memory, in CUDA and in HIP. Stream-ordered ones (`…Async`) come from a
 /// pool, and cost next to nothing while that keeps its memory.
@@ -28,15 +23,6 @@ pub fn is_allocation(name: &str) -> bool {
             .any(|n| it.starts_with(n));
         is_one && !it.contains("Host")
     })
-}
-
-/// Whether a call reads or writes a file, or opens one.
-pub fn is_file_io(name: &str) -> bool {
-    let name = name.trim_start_matches(['p', 'f']).trim_end_matches("64");
-    matches!(
-        name,
-        "read" | "write" | "readv" | "writev" | "open" | "openat" | "sync" | "datasync"
-    )
 }
 
 /// Calls of a function whose times are looked at.

@@ -418,7 +418,7 @@ const WORKS: [&str; 10] = [
     "first allocations and frees",
     "trying which algorithm is fastest",
     "trials of Triton's autotuner",
-    "building kernels",
+    "compiling kernels",
     "the CPU's work before first launches",
     "slow first calls to libraries",
 ];

@@ -61,7 +61,7 @@ const RANDOM: Cure = (
     "drawing numbers on the GPU",
     "random",
 );
-const NATIVE: Cure = (
+pub(super) const NATIVE: Cure = (
     "Make that function faster, or let it work beside the GPU, in another thread.",
     "cutting CPU work",
     "",
@@ -70,6 +70,11 @@ pub(super) const BLOCKED: Cure = (
     "There it waits for files, memory or other threads: do that less often, in larger pieces, or in another thread.",
     "waiting less there",
     "",
+);
+const OUTPUT: Cure = (
+    "It writes a file while the GPU waits: let another thread write, write less often, or leave out what waits for the disk (fsync).",
+    "writing beside the GPU's work",
+    "output",
 );
 const OTHERS: Cure = (
     "There it waits for other threads or processes: see what those do, and have them begin earlier.",
@@ -117,6 +122,7 @@ fn cure_by_name(scope: &Scope, it: NameId, is_most: bool) -> Option<Cure> {
     let name = scope.trace.names().full(it);
     Some(match () {
         () if is_worker(scope, it) => WORKERS,
+        () if is_most && first_use::is_file_output(name) => OUTPUT,
         () if is_mpi(name) => MPI,
         () if is_most && is_random(scope, it) => RANDOM,
         () if is_most && first_use::is_system_wait(name) => others(scope),
@@ -136,12 +142,12 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if cases::ONE_LONG_GAP.holds(is_once) || !cases::HOST_SHARE.is_reached_by(f.part(idle)) {
         return None;
     }
-    let (most, time) = work.most()?;
+    let (most, time) = work.most(scope)?;
     let line = work.seen.at_work(scope.trace);
     let part = share(time, idle);
     let is_most = cases::NAMED_PART.is_reached_by(part);
     let name = most.filter(|_| is_most);
-    let name = name.map(|name| host_name(scope.trace, name));
+    let name = name.map(|name| named(scope, name));
     (name.is_some() || line.is_some() || scope.planned.is_some()).then_some(())?;
     let doing = doing(name.as_deref(), is_most, part);
     let (is_managed, on_fetched) = (scope.is_managed(f), 2 * work.on_fetched >= idle);
@@ -159,6 +165,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         true => f.idle_ns,
         false => bound(f, idle, is_managed, on_fetched || awaits),
     };
+    let beside = scope.beside(f, work.before.iter().map(|it| it.0), bound);
     let seen = seen_at(line.as_ref());
     let loads = format!("{doing}{seen}").to_lowercase().contains("load") || scope.planned.is_some();
     let told = match (is_traced, is_gil, by_name) {
@@ -189,8 +196,18 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         }),
         instead_of: if is_traced { SLOWED } else { &[] },
         cure,
+        beside_ns: beside,
         ..scope.found(f.span_ns, bound, &longest_first(work.at))
     })
+}
+
+/// What the CPU is in, by its name.
+fn named(scope: &Scope, name: NameId) -> String {
+    let call = host_name(scope.trace, name);
+    match first_use::is_file_output(scope.trace.names().full(name)) {
+        true => format!("writing a file ({call})"),
+        false => call,
+    }
 }
 
 /// What takes most of it.
@@ -244,9 +261,22 @@ struct HostWork {
 
 impl HostWork {
     /// What it is at for most of the time, and for how long.
-    fn most(&self) -> Option<(Option<NameId>, Ns)> {
+    fn most(&self, scope: &Scope) -> Option<(Option<NameId>, Ns)> {
         let by_name = self.by_name.iter().map(|(name, time)| (*name, *time));
-        by_name.max_by_key(|&(name, time)| (time, name))
+        let most = by_name.clone().max_by_key(|&(name, time)| (time, name))?;
+        // What is written goes to the disk by several calls.
+        let writes = |it: &(Option<NameId>, Ns)| {
+            let name = it.0.map(|name| scope.trace.names().full(name));
+            name.is_some_and(first_use::is_file_output)
+        };
+        let written: Ns = by_name.clone().filter(writes).map(|it| it.1).sum();
+        let first = by_name
+            .filter(writes)
+            .max_by_key(|&(name, time)| (time, name));
+        match first.filter(|_| written >= most.1) {
+            Some((name, _)) => Some((name, written)),
+            None => Some(most),
+        }
     }
 
     /// Whether samples saw Python take stacks for a fifth of it, in a program of PyTorch.

@@ -22,7 +22,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let late = Late::of(scope, f);
-    let (idle, count) = (late.idle, late.count);
+    let (idle, count) = (late.idle, late.gaps.len() as u64);
     let is_cold = scope.window.is_none() && late.cold > idle;
     let is_long = cases::LAUNCH_IDLE_SHARE.is_reached_by(f.part(idle));
     if cases::ONE_COLD_PASS.holds(is_cold) || !is_long {
@@ -70,6 +70,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         cure,
         is_all: fused > 0 && 20 * found.bound_ns >= 19 * f.span_ns,
         advice,
+        beside_ns: scope.beside(f, late.gaps.iter().copied(), idle + more),
         change: scope.change(change, line.as_ref()),
         ..found
     })
@@ -136,8 +137,8 @@ struct Late {
     idle: Ns,
     /// What of it lies before launches of graphs.
     of_graphs: Ns,
-    /// How many gaps it lies in; and the longest, of equal ones the first.
-    count: u64,
+    /// The gaps it lies in; and the longest, of equal ones the first.
+    gaps: Vec<Span>,
     longest: BinaryHeap<(Reverse<Ns>, Span)>,
     /// What the CPU does for longer than a launch takes.
     host: Ns,
@@ -211,7 +212,8 @@ impl Late {
             if sum > 0 {
                 let is_graph = causes.graph().ops.is_graph(gap.next);
                 late.of_graphs += if is_graph { sum } else { 0 };
-                (late.idle, late.count) = (late.idle + sum, late.count + 1);
+                late.idle += sum;
+                late.gaps.push(gap.span);
                 let is_read = is_any_back && scope.comes_before(f, &gap);
                 late.read += if is_read { sum } else { 0 };
                 causes.add_samples(gap.next, gap.span, &mut late.seen);

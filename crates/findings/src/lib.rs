@@ -172,6 +172,9 @@ pub struct Finding {
     /// What of the bound lies in the time looked at, where that is not all of it.
     #[serde(skip)]
     pub inside_ns: Option<Ns>,
+    /// What lies beside what its bound is of, and may go with it: copies and pauses between the same two kernels.
+    #[serde(skip)]
+    pub beside_ns: Ns,
     /// What its cure saves at least and at most of the time looked at, where that is estimated by rates of the card.
     #[serde(rename = "estimated_ns", skip_serializing_if = "Option::is_none")]
     pub estimated: Option<[Ns; 2]>,
@@ -371,6 +374,10 @@ macro_rules! rules {
             $(#[doc = $name] $rule,)*
             /// Odd steps that cost much.
             OddSteps,
+            /// The next batch was not ready.
+            NextBatch,
+            /// The CPU is at work where memory is managed.
+            ManagedMemory,
             /// What no other rule tells of.
             #[default]
             NoCure,
@@ -383,6 +390,8 @@ macro_rules! rules {
                     $(Rule::$rule => $name,)*
                     Rule::NoCure => "no-cure",
                     Rule::OddSteps => "odd-steps",
+                    Rule::NextBatch => "next-batch",
+                    Rule::ManagedMemory => "managed-memory",
                 }
             }
         }

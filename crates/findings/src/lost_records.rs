@@ -13,7 +13,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     if !has_bare(scope.causes.graph()) {
         return None;
     }
-    let Some(lost) = Lost::of(scope.trace, scope.causes.graph()) else {
+    let Some(lost) = Lost::of(scope.trace, scope.causes.graph(), None) else {
         return blind(scope);
     };
     let at = lost.calls.iter();
@@ -76,15 +76,16 @@ pub struct Lost {
 }
 
 impl Lost {
-    /// Those of graphs, else those of kernels. `None` where they are few.
-    pub fn of(trace: &Trace, graph: &Graph) -> Option<Lost> {
+    /// Those of graphs, else those of kernels, that began in a part, or all. `None` where they are few.
+    pub fn of(trace: &Trace, graph: &Graph, part: Option<Span>) -> Option<Lost> {
         if !has_bare(graph) {
             return None;
         }
         // Nodes whose launch is unknown may be those of any.
         let is_nobodys = |op: u32| graph.ops.is_graph(op) && graph.ops.call[op as usize] == NONE;
         let is_known = |_: &Lost| !(0..graph.ops.len() as u32).any(is_nobodys);
-        let all = launched(trace, graph);
+        let mut all = launched(trace, graph);
+        all.retain(|it| part.is_none_or(|of| of.contains(graph.calls.start[*it as usize])));
         let graphs = of_kind(graph, &all, CallKind::GraphLaunch);
         let graphs = Lost::among(trace, graph, (graphs, GRAPHS)).filter(is_known);
         graphs.or_else(|| {
@@ -118,6 +119,12 @@ impl Lost {
             what,
             processes: by.into_keys().collect(),
         })
+    }
+
+    /// Whether launches behind all of them left records: of a program that goes on the last ones have none yet.
+    pub fn are_over(&self, graph: &Graph) -> bool {
+        let last = self.calls.last().map_or(0, |it| *it as usize + 1);
+        graph.calls.first_op[last..].iter().any(|op| *op != NONE)
     }
 
     /// Whether a device has operations of a process that lost some.

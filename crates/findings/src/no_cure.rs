@@ -164,6 +164,10 @@ impl Placed {
 const LIKELY_BATCH: &str =
     "Where that copy brings the next batch, prepare it ahead, in another thread or process.";
 
+const LATE_BATCH: &str = "The next batch was not ready: prepare it while the GPU works on the one before, in another thread or process.";
+const WHILE_IT_WAITS: &str = "What is queued starts only while the CPU waits. See what it needs there: that may be done once, or on the GPU.";
+const IN_MANY: &str = "No function holds most of it: the lines that stack samples saw are in a list of their own (--only lines).";
+
 /// So many of the longest gaps tell what others end with.
 const LOOKED_AT: usize = 1_000;
 
@@ -222,10 +226,29 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     let has_cure = is_managed || matches!(group, Group::SetUp | Group::Launch);
     let brings = !placed.is_once && placed.ends_with.contains("H2D");
     let found_at = scope.found(f.span_ns, time, &at);
+    let is_blocked = seen.as_ref().map(|it| it.is_blocked);
+    let advice = match is_blocked {
+        Some(true) => host_bound::BLOCKED.0,
+        Some(false) => host_bound::NATIVE.0,
+        None if is_spread && placed.batch.is_none() && waits.is_none() => IN_MANY,
+        None if waits.is_some() => WHILE_IT_WAITS,
+        None if brings => LIKELY_BATCH,
+        None if placed.batch.is_some() => LATE_BATCH,
+        None => advised(scope, f, (group, time), !is_cold, placed.is_once),
+    };
+    let rule = match placed.batch {
+        Some(_) => Rule::NextBatch,
+        None if advice == host_bound::MANAGED.0 => Rule::ManagedMemory,
+        None => Rule::NoCure,
+    };
     Some(Finding {
-        rule: Rule::NoCure,
+        rule,
         severity: found_at.severity.keep_where(placed.batch.is_some()),
-        cure: if placed.batch.is_some() { "preparing batches ahead" } else { "" },
+        cure: if placed.batch.is_some() {
+            "preparing batches ahead"
+        } else {
+            ""
+        },
         title: format!(
             "{} keeps the GPU idle for {} ({}){}{}",
             what,
@@ -237,25 +260,30 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
                 (_, line) => seen_at(line.as_ref()),
             },
         ),
-        advice: match (placed.batch, &waits) {
-            _ if seen.as_ref().is_some_and(|it| it.is_blocked) => host_bound::BLOCKED.0,
-            _ if seen.is_some() => "Make that function faster, or let it work beside the GPU, in another thread.",
-            (None, None) if is_spread => "No function holds most of it: the lines that stack samples saw are in a list of their own (--only lines).",
-            (_, Some(_)) => "What is queued starts only while the CPU waits. See what it needs there: that may be done once, or on the GPU.",
-            _ if brings => LIKELY_BATCH,
-            (Some(_), _) => "The next batch was not ready: prepare it while the GPU works on the one before, in another thread or process.",
-            _ => advised(scope, f, (group, time), !is_cold, placed.is_once),
-        }
-        .to_owned(),
-        says: placed.batch.map(|(it, waits)| Says {
-            bound: Bound::Host,
-            part: f.part(time),
-            why: match percent(share(waits, f.idle_ns)).as_str() {
-                "100 %" => format!("waiting for the next batch of {}", bytes(it)),
-                part => format!("{part} of it waiting for the next batch of {}", bytes(it)),
+        advice: advice.to_owned(),
+        says: placed
+            .batch
+            .map(|(it, waits)| Says {
+                bound: Bound::Host,
+                part: f.part(time),
+                why: match percent(share(waits, f.idle_ns)).as_str() {
+                    "100 %" => format!("waiting for the next batch of {}", bytes(it)),
+                    part => format!("{part} of it waiting for the next batch of {}", bytes(it)),
+                },
+            })
+            .or(waits.map(|why| Says {
+                bound: Bound::Unknown,
+                part: f.part(time),
+                why,
+            })),
+        change: scope.change(
+            if placed.batch.is_some() {
+                "workers"
+            } else {
+                ""
             },
-        }).or(waits.map(|why| Says { bound: Bound::Unknown, part: f.part(time), why })),
-        change: scope.change(if placed.batch.is_some() { "workers" } else { "" }, None),
+            None,
+        ),
         is_of_pauses: placed.batch.is_some(),
         ends_with: placed.ends_with,
         ..found_at

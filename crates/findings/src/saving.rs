@@ -356,6 +356,8 @@ impl Candidate {
             Scope::Steps(_) => Per::Step,
             Scope::Run => Per::Run,
         };
+        let beside = share(self.finding.beside_ns, whatif.whole()) * whatif.measured() as f64;
+        let with = (self.alone.predicted - beside as Ns).max(0);
         Finding {
             edit: Some(self.edit),
             alone_ns: Some(self.alone.whole_saving),
@@ -365,7 +367,7 @@ impl Candidate {
                 measured_ns: whatif.measured(),
                 predicted_ns: self.alone.predicted,
                 likely_ns: self.alone.predicted,
-                low_ns: self.alone.low,
+                low_ns: self.alone.low.min(with),
                 high_ns: self.alone.high,
                 replay_error: whatif.replay_error(),
                 notes: notes(whatif, &self.alone),

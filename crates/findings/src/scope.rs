@@ -197,6 +197,31 @@ impl<'a> Scope<'a> {
         move |end| first < end && end <= last
     }
 
+    /// What lies beside so much idle time of these gaps: their rest, and copies and pauses up to the kernels around.
+    /// What prepares, reads back or launches less leaves those out with it. Gaps come in order of time.
+    pub(super) fn beside(
+        &self,
+        f: &DeviceFigures,
+        gaps: impl Iterator<Item = Span>,
+        idle: Ns,
+    ) -> Ns {
+        let ops = &self.causes.graph().ops;
+        let mut kernels = ops.of_engine(f.index, Engine::Compute).iter().peekable();
+        let (mut ended, mut free, mut until) = (f.span.start, 0, f.span.start);
+        for gap in gaps {
+            while let Some(&op) = kernels.next_if(|op| ops.start[**op as usize] < gap.end) {
+                ended = ended.max(ops.end[op as usize]);
+            }
+            let next = kernels
+                .peek()
+                .map_or(Ns::MAX, |op| ops.start[**op as usize]);
+            let next = next.min(f.span.end.max(gap.end));
+            free += (next - ended.max(until)).max(0);
+            until = next.max(until);
+        }
+        (free - idle).max(0)
+    }
+
     /// The processes that have operations on a device.
     pub(super) fn processes(&self, device: &DeviceFigures) -> Vec<usize> {
         let streams = self.trace.streams_of(device.index);

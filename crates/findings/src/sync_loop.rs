@@ -39,7 +39,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         false => waits.removed().clamp(idle, idle + hideable(scope, f)) + waits.late,
     });
     let line = waits.seen.telling(scope.trace);
-    let (advice, change) = waits.advice(is_each);
+    let (advice, change, cure) = waits.advice(is_each);
     let found = scope.found(f.span_ns, bound, &waits.longest_first());
     let by = waits.told();
     let idle = if is_each { found.bound_ns } else { idle };
@@ -64,10 +64,12 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             why,
         }),
         instead_of: if is_each { &[Rule::LaunchBound] } else { &[] },
-        cure: match is_each {
-            true => "reading it less often",
-            false if is_ordering(scope, f) => "ordering by events",
-            false => "",
+        beside_ns: scope.beside(f, waits.gaps.iter().copied(), bound),
+        cure,
+        // Where what comes back is staged, the next call waits all the same.
+        cures: match change {
+            "pin" => "no-sync+pin".parse().into_iter().collect(),
+            _ => Vec::new(),
         },
         refused: may_stay
             .then(|| "the CPU may use what it waits for, so some syncs have to stay".to_owned()),
@@ -118,6 +120,8 @@ struct Waits<'s, 'a> {
     /// Idle time behind them in which what was launched had not begun, and nothing says why.
     late: Ns,
     spans: Vec<Span>,
+    /// The gaps that it lies in.
+    gaps: Vec<Span>,
     seen: StackCounts,
     /// Whether the CPU works on what it waits for at others.
     has_needed: bool,
@@ -133,6 +137,7 @@ impl<'s, 'a> Waits<'s, 'a> {
             by_wait: FxHashMap::default(),
             late: 0,
             spans: Vec::new(),
+            gaps: Vec::new(),
             seen: StackCounts::default(),
             has_needed: false,
             is_managed: scope.planned.is_none() && scope.is_managed(f),
@@ -147,7 +152,10 @@ impl<'s, 'a> Waits<'s, 'a> {
             let is_late =
                 |it: &&Piece| it.cause == Cause::Unknown && matches!(it.culprit, Culprit::Call(_));
             let late = pieces.iter().filter(is_late).map(|it| it.span.len());
-            waits.late += late.sum::<Ns>() * Ns::from(waits.spans.len() > before);
+            if waits.spans.len() > before {
+                waits.late += late.sum::<Ns>();
+                waits.gaps.push(gap.span);
+            }
         }
         waits
     }
@@ -205,6 +213,12 @@ impl<'s, 'a> Waits<'s, 'a> {
         2 * wanted.map(|it| *it.1).sum::<Ns>() >= self.sum()
     }
 
+    /// Whether the thread goes on to copy back to pageable memory, and does not launch before.
+    fn are_before_staged(&self) -> bool {
+        let next = |wait| self.scope.causes.graph().calls.next(wait);
+        self.are_mostly(|wait| next(wait).is_some_and(|it| is_staged(self.scope, it)))
+    }
+
     /// Whether a value or a few come back to the CPU.
     fn are_of_values(&self) -> bool {
         let is_value = |bytes| bytes <= VALUE_BYTES;
@@ -239,24 +253,38 @@ impl<'s, 'a> Waits<'s, 'a> {
         (self.are_of_values() && is_dense(kernels) && is_more).then_some(f.idle_ns - works)
     }
 
-    /// What to do, and the change of the source.
-    fn advice(&self, is_each: bool) -> (&'static str, &'static str) {
+    /// What to do, the change of the source, and how that is called as a cure.
+    fn advice(&self, is_each: bool) -> (&'static str, &'static str, &'static str) {
+        let cure = if is_each { "reading it less often" } else { "" };
+        let is_staged = || cases::WAITS_ALL_THE_SAME.holds(self.are_before_staged());
         match self.are_of_values() {
             true if is_each && !self.operators().is_empty() => (
                 "Do such operations for many at once, or bring the data to the CPU in one copy.",
                 "keep-values",
+                cure,
             ),
             true if is_each => (
                 "Keep the value on the GPU where a kernel takes it. Where it only ends the loop, look at it in every tenth round.",
                 "keep-values",
+                cure,
             ),
             true => (
                 "Keep the values on the GPU, or copy many back at once.",
                 "keep-values",
+                cure,
+            ),
+            false if is_staged() => (
+                "Behind these syncs the CPU copies to pageable memory, which waits too: without the sync alone nothing is won. Pin that memory, copy asynchronously, and wait for it one round later.",
+                "pin",
+                "pinning what comes back, without the syncs",
             ),
             false => (
                 "Launch ahead and sync once at the end. Where a stream needs another's result, use an event (cudaStreamWaitEvent).",
                 "",
+                match is_ordering(self.scope, self.f) {
+                    true => "ordering by events",
+                    false => cure,
+                },
             ),
         }
     }

@@ -17,14 +17,20 @@ const LANES: u64 = 128;
 /// A part of the time that is nearly all of it.
 const MOST: f64 = 0.8;
 
+/// No GPU of today has fewer.
+const SMS_MIN: u64 = 2;
+
 /// Those of a warp: with fewer in a block it is not full.
 const WARP: f64 = 32.0;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    let multiprocessors = u64::from(scope.trace.devices()[f.index].info.multiprocessors);
-    if multiprocessors == 0 {
-        return None;
-    }
+    let known = u64::from(scope.trace.devices()[f.index].info.multiprocessors);
+    // Where nobody says how many there are, one block leaves some empty on any GPU.
+    let multiprocessors = if known == 0 { SMS_MIN } else { known };
+    let sms = match known {
+        0 => String::new(),
+        known => format!(" for {known} SMs"),
+    };
     let kernels = Kernels::of(scope, f, multiprocessors);
     let part = KernelTime::new(kernels.all, f.compute_ns);
     let share = part.share(kernels.time);
@@ -57,28 +63,27 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let found = scope.found(f.span_ns, most_saved, &longest_first(kernels.at.clone()));
     let number = kernels.at.len();
     let mean = kernels.time / number as Ns;
+    let (advice, cure) = kernels.advice(are_paged, has_blocks);
     Some(Finding {
         // What takes most of the time is worth a change, however short each is.
         severity: found
             .severity
             .keep_where(cases::LITTLE_TO_DO.is_reached_by(mean) || f.part(saving) > MOST),
         title: format!(
-            "{} with {} for {multiprocessors} SMs: {} ({}){with}, {} {}{meanwhile}",
+            "{} with {}{sms}: {} ({}){with}, {} {}{meanwhile}",
             counted(number as u64, "kernel", "kernels"),
             kernels.size_text(),
             duration(kernels.time),
             part.words(kernels.time),
-            if time == kernels.time { "all of it" } else { mostly(time, kernels.time) },
+            if time == kernels.time {
+                "all of it"
+            } else {
+                mostly(time, kernels.time)
+            },
             cut_middle(scope.trace.names().short(most), NAME_MAX),
         ),
-        advice: match has_blocks {
-            _ if are_paged => "Bring the pages first: until then nobody knows what more blocks save.",
-            true => "Launch larger blocks: with fewer than 32 threads a warp is not full.",
-            _ if number == 1 => "Launch more blocks: split the work finer.",
-            false => "Launch more blocks (split the work finer, or batch it), or run such kernels on several streams at once.",
-        }
-        .to_owned(),
-        cure: if has_blocks { "launching larger blocks" } else { "" },
+        advice: advice.to_owned(),
+        cure,
         ..found
     })
 }
@@ -210,6 +215,37 @@ impl<'s, 'a> Kernels<'s, 'a> {
         usual
             .iter()
             .any(|few| usual.iter().any(|many| are_alike(few, many)))
+    }
+
+    /// What to do, and how that is called as a cure.
+    fn advice(&self, are_paged: bool, has_blocks: bool) -> (&'static str, &'static str) {
+        match (self.blocks.1, self.threads.1) {
+            _ if are_paged => (
+                "Bring the pages first: until then nobody knows what more blocks save.",
+                "",
+            ),
+            (_, 1) if has_blocks => (
+                "One-thread blocks: 31 of a warp's 32 threads are missing. Launch 128 or 256 threads a block, and fewer blocks.",
+                "launching larger blocks",
+            ),
+            _ if has_blocks => (
+                "Launch larger blocks: with fewer than 32 threads a warp is not full.",
+                "launching larger blocks",
+            ),
+            (1, 1) => (
+                "One thread does all the work: give each element a thread, in blocks of 128 or 256 threads.",
+                "launching more blocks and threads",
+            ),
+            (1, _) => (
+                "One block runs on one SM, the others have nothing: split the work over many blocks (a larger grid).",
+                "",
+            ),
+            _ if self.at.len() == 1 => ("Launch more blocks: split the work finer.", ""),
+            _ => (
+                "Launch more blocks (split the work finer, or batch it), or run such kernels on several streams at once.",
+                "",
+            ),
+        }
     }
 
     /// How many blocks they have, and threads where those are few.

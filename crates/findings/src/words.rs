@@ -10,6 +10,9 @@ use causes::stacks::LineShare;
 /// Above this part of the time a saving is nearly all of it: two figures that look alike read as an error.
 const NEARLY_ALL: f64 = 0.95;
 
+/// A saving whose ends lie this part of it apart is no figure, but a range.
+const WIDE: f64 = 0.25;
+
 /// "every 2 kernels".
 pub(super) fn every_kernels(number: u64) -> String {
     match number {
@@ -75,7 +78,12 @@ impl Finding {
             _ => {
                 let of = if self.step.is_some() { " a step" } else { "" };
                 let all = if self.is_all { "all of it, " } else { "" };
-                format!("; could save at most {all}{}{of}", duration(self.most()))
+                let [least, most] = [self.most(), self.at_most()];
+                let beside = match least < most {
+                    true => format!(", {} with copies and pauses beside it", duration(most)),
+                    false => String::new(),
+                };
+                format!("; could save at most {all}{}{of}{beside}", duration(least))
             }
         }
     }
@@ -98,23 +106,22 @@ impl Finding {
         match (self.saving_ns, &self.predicted) {
             (Some(_), Some(it)) if it.on_top == 0 => None,
             (Some(_), Some(it)) if idle > 0.0 && share(it.on_top, it.measured_ns) > idle => {
-                let left = duration(it.measured_ns - it.on_top);
+                let left = it.range().map(|saved| it.measured_ns - saved);
+                let left = units::range((left[1], left[0]));
                 Some(format!("{cure}: {} → {left}", duration(it.measured_ns)))
             }
-            (Some(_), Some(it)) => Some(format!("{cure} saves {}", duration(it.on_top))),
+            (Some(_), Some(it)) => Some(format!("{cure} saves {}", it.in_words())),
             _ if self.is_all => Some(format!("try {cure}")),
-            _ => (self.most() > 0).then(|| format!("up to {} from {cure}", duration(self.most()))),
+            _ => {
+                (self.most() > 0).then(|| format!("up to {} from {cure}", duration(self.at_most())))
+            }
         }
     }
 
     /// "13.4 to 18.1 ms": what is estimated, in one step, where steps were looked at.
     fn between(&self) -> Option<String> {
-        let of_step = |time| {
-            self.step
-                .map_or(time, |it| (share(time, it.all) * it.one as f64) as Ns)
-        };
         self.estimated
-            .map(|it| units::range(it.map(of_step).into()))
+            .map(|it| units::range(it.map(|time| self.of_step(time)).into()))
     }
 
     /// The part of a step that its cure was said to save at least, most likely, and at most. Without steps it is of the `whole` run.
@@ -126,7 +133,9 @@ impl Finding {
             (None, Some([least, most])) => {
                 [least, (least + most) / 2, most].map(|time| share(time, all))
             }
-            (None, None) => [0, self.weight(), self.weight()].map(|time| share(time, all)),
+            (None, None) => {
+                [0, self.weight(), self.weight() + self.beside_ns].map(|time| share(time, all))
+            }
         }
     }
 
@@ -137,11 +146,21 @@ impl Finding {
 
     /// What it could save at most while the GPU works, in ns: in one step, where steps were looked at.
     pub fn most(&self) -> Ns {
-        match self.step {
-            // Ranges that only launch are shorter than what they launch.
-            Some(of) => (share(self.weight(), of.all).min(1.0) * of.one as f64) as Ns,
-            None => self.weight(),
-        }
+        self.of_step(self.weight())
+    }
+
+    /// The same with what lies beside, where that is worth a word.
+    fn at_most(&self) -> Ns {
+        let all = self.weight() + self.beside_ns;
+        let is_worth = share(self.weight(), all) < NEARLY_ALL;
+        self.of_step(if is_worth { all } else { self.weight() })
+    }
+
+    fn of_step(&self, time: Ns) -> Ns {
+        // Ranges that only launch are shorter than what they launch.
+        self.step.map_or(time, |of| {
+            (share(time, of.all).min(1.0) * of.one as f64) as Ns
+        })
     }
 
     /// What stands first: warnings, of a job the late rank, and what could save most.
@@ -165,6 +184,26 @@ impl Finding {
 }
 
 impl Predicted {
+    /// What it saves on top, least and most; twice the same where these lie near each other.
+    fn range(&self) -> [Ns; 2] {
+        let alone = self.measured_ns - self.predicted_ns;
+        let part = share(self.on_top, alone).clamp(0.0, 1.0);
+        let ends = [self.high_ns, self.low_ns];
+        let [least, most] = ends.map(|left| ((self.measured_ns - left).max(0) as f64 * part) as Ns);
+        match ((most - least) as f64) < WIDE * self.on_top as f64 {
+            true => [self.on_top; 2],
+            false => [least, most],
+        }
+    }
+
+    /// "4.4 ms", "3.8 to 5.0 ms", "at most 1.1 ms".
+    fn in_words(&self) -> String {
+        match self.range() {
+            [0, most] => format!("at most {}", duration(most)),
+            ends => units::range(ends.into()),
+        }
+    }
+
     /// How far it can be trusted, as a sentence.
     pub fn certainty(&self) -> String {
         let off = percent(self.replay_error);
@@ -182,7 +221,7 @@ impl Predicted {
         let alone = duration((self.measured_ns - self.predicted_ns).max(0));
         let saves = match share(self.on_top, self.measured_ns) > NEARLY_ALL {
             true => format!("predicted to save nearly all {of_all}"),
-            false => format!("predicted to save {} {of_all}", duration(self.on_top)),
+            false => format!("predicted to save {} {of_all}", self.in_words()),
         };
         match (on_top, self.above) {
             (_, 0) if on_top > 0 => saves,

@@ -4,7 +4,7 @@ truth
 needs: jax numpy
 bound_by: host cold-start
 steps: none
-must: cold-start host-bound no-cure
+must: cold-start host-bound no-cure next-batch
 may: pageable-copy
 never: launch-bound sync-in-loop alloc-in-loop tiny-copies no-overlap under-filled-gpu copy-bound
 why: Each new shape is compiled for some 100 ms and runs for less than one. Padding to a few lengths would cure it.

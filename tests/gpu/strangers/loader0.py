@@ -4,7 +4,7 @@ truth
 needs: torch numpy
 bound_by: host
 steps: 1
-must: host-bound no-cure
+must: host-bound no-cure next-batch
 may: pageable-copy no-cpu
 never: launch-bound sync-in-loop alloc-in-loop tiny-copies no-overlap under-filled-gpu failed-calls
 cured: host-bound

@@ -4,7 +4,7 @@ truth
 needs: torch numpy
 bound_by: host
 steps: count
-must: host-bound no-cure
+must: host-bound no-cure next-batch
 may: pageable-copy no-cpu
 never: launch-bound sync-in-loop alloc-in-loop tiny-copies no-overlap under-filled-gpu failed-calls
 why: Four workers together make a batch in several times what the GPU takes for it, so the GPU waits for them.

@@ -4,7 +4,7 @@ truth
 needs: torch
 bound_by: host copy
 steps: 1 4
-must: host-bound pageable-copy no-cure
+must: host-bound pageable-copy no-cure next-batch
 may: no-overlap no-cpu
 never: launch-bound sync-in-loop tiny-copies alloc-in-loop under-filled-gpu failed-calls
 why: AdamW over 17 million weights takes the CPU tens of ms, and 67 MB go each way in pageable memory; the GPU computes for a few ms.

@@ -4,7 +4,7 @@ truth
 needs: torch
 bound_by: host
 steps: 1
-must: host-bound no-cure
+must: host-bound no-cure next-batch
 may: pageable-copy no-cpu
 never: launch-bound sync-in-loop:warning alloc-in-loop tiny-copies no-overlap failed-calls
 why: Sixteen pictures take the CPU tens of ms; the network takes the GPU a few.

@@ -4,7 +4,7 @@ truth
 needs: torch
 bound_by: host sync
 steps: 1 0.2
-must: host-bound no-cure sync-in-loop
+must: host-bound no-cure sync-in-loop next-batch
 may: tiny-copies
 never: launch-bound pageable-copy alloc-in-loop no-overlap under-filled-gpu failed-calls
 cured: sync-in-loop

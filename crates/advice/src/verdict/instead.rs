@@ -28,6 +28,10 @@ pub(super) fn put(
         (verdict.share, verdict.line) = (0.0, None);
         verdict.frames = Default::default();
         verdict.text.clone_from(&text);
+        // Nor is anything known of its parts.
+        if lost.is_some() {
+            verdict.beside.clear();
+        }
     }
 }
 
@@ -47,7 +51,7 @@ fn instead(
     if let Some(captured) = graph.capture(window) {
         return Some(nothing(words::of_capture(captured)));
     }
-    let lost = Lost::of(trace, graph).filter(|_| is_whole)?;
+    let lost = Lost::of(trace, graph, window).filter(|it| is_whole || it.are_over(graph))?;
     let text = format!("no verdict: {}", lost.text());
     Some((Bound::Unknown, text, Some(lost)))
 }

@@ -103,7 +103,8 @@ pub(super) fn worked(
     devices.retain(is_its);
     let rest = find(trace, causes, (Some(part), &devices), (own, None), None).swap_remove(0);
     // What ran of it may have no records.
-    let is_lost = || Lost::of(trace, causes.graph()).is_some();
+    let lost = |part| Lost::of(trace, causes.graph(), part).is_some();
+    let is_lost = || lost(None) || lost(Some(part));
     let is_told = !rest.text.starts_with(words::TOO_LITTLE) && !devices.is_empty() && !is_lost();
     is_told.then(|| format!("{} {which}, {}", duration(part.len()), rest.text))
 }
@@ -111,7 +112,7 @@ pub(super) fn worked(
 /// So many steps of a start-up are told, as the first of those that are told of has a number above it.
 const START_UP_TOLD: usize = 10;
 
-/// "start-up 8.54 s, most of it building kernels": what takes most of it, busy or idle.
+/// "start-up 8.54 s, most of it compiling kernels": what takes most of it, busy or idle.
 fn begins((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> String {
     let (start, mut by) = (steps.start_up, BTreeMap::<String, Ns>::new());
     if let Some(device) = steps::main_device(trace, steps.process) {
@@ -144,13 +145,13 @@ fn begins((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> String {
     }
 }
 
-/// What the CPU is at while the GPU is idle: "building kernels", "in untraced CPU work".
+/// What the CPU is at while the GPU is idle: "compiling kernels", "in untraced CPU work".
 fn doing(trace: &Trace, row: &IdleCause) -> String {
     let name = row.culprit.as_deref().unwrap_or_default();
     let is_seen = row.seen.tell(trace) && row.seen.are_of_building(trace);
     match row.cause {
         Cause::Load => row.words(),
-        Cause::Host if first_use::is_compiler(name) || is_seen => "building kernels".to_owned(),
+        Cause::Host if first_use::is_compiler(name) || is_seen => "compiling kernels".to_owned(),
         _ => format!("in {}", culprit(row, false)),
     }
 }

@@ -1456,7 +1456,7 @@ fn a_start_up_says_what_it_is_spent_on() {
         })
     };
     let compiled = in_range("XlaCompile:#module=jit_step#");
-    assert_eq!(compiled, "start-up 6.01 ms, most of it building kernels");
+    assert_eq!(compiled, "start-up 6.01 ms, most of it compiling kernels");
     in_range("read").must_end("most of it in read");
     let untraced = beside_a_start(|scene| {
         scene.kernel("init", 1, 0, 10_000);

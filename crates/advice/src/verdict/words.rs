@@ -277,7 +277,6 @@ impl Told<'_> {
                 "shared GPU{several}: for {part} of {of} kernels likely wait while another process has it"
             );
         }
-        let all = split.kernels.values().sum::<Ns>() + split.graphs;
         if split.are_graphs() {
             let part = percent(share(split.graphs.min(split.computing), split.whole()));
             return format!(
@@ -288,9 +287,9 @@ impl Told<'_> {
         // What computing is bound by is no communication beside it.
         let mut own = split.kernels.clone();
         own.retain(|name, _| !exchanges(name));
-        let own = if own.is_empty() { &split.kernels } else { &own };
+        let told = if own.is_empty() { &split.kernels } else { &own };
         let most = self
-            .by_short_name(own)
+            .by_short_name(told)
             .filter(|_| split.memsets().is_none());
         let Some((name, time)) = most else {
             let part = percent(self.part);
@@ -299,10 +298,18 @@ impl Told<'_> {
                 "GPU-bound{several}: memsets of {moved}, bound by memory, run {part} of {of}"
             );
         };
-        let computing = share(split.computing, split.whole());
-        let all = KernelTime::new(all, split.computing);
+        let is_told = !own.is_empty()
+            && cases::WARNING_SHARE.is_reached_by(share(split.collective, split.whole()));
+        let exposed = if is_told { split.collective } else { 0 };
+        let all = told.values().sum::<Ns>() + split.graphs;
+        let all = KernelTime::new(all, split.computing - exposed);
         let of_kernel = all.of_it(time);
-        let computing = percent(computing);
+        let [computing, alone] = [split.computing - exposed, exposed];
+        let [computing, alone] = [computing, alone].map(|it| percent(share(it, split.whole())));
+        let of = match is_told {
+            true => format!("{of}, communication alone {alone}"),
+            false => of,
+        };
         let words = busy::words(self.trace, Some(split.span), all);
         if let Some(words) = words.or_else(|| self.optimizer(all)) {
             return format!("GPU-bound{several}: kernels run {computing} of {of}, {words}");
@@ -341,7 +348,8 @@ impl Told<'_> {
             .then(|| format!("{of_it} in multi_tensor_apply, as an optimizer's step"))
     }
 
-    /// " on 1 of 108 SMs", where no launch of a kernel has blocks for half of them; " on 1 thread", where it has no more.
+    /// " on 1 of 108 SMs", where no launch of a kernel has blocks for half of them; " on 1 thread", where it has no more; " in one-thread
+    /// blocks".
     fn sms(&self, name: NameId) -> String {
         let devices = self.trace.devices().iter();
         let mut sms: Vec<_> = devices.map(|it| it.info.multiprocessors).collect();
@@ -353,6 +361,10 @@ impl Told<'_> {
             .all(|it| it.block == [1; 3] && it.grid == [1; 3])
         {
             return " on 1 thread".to_owned();
+        }
+        let has_shapes = shapes.clone().next().is_some();
+        if has_shapes && shapes.clone().all(|it| it.block == [1; 3]) {
+            return " in one-thread blocks".to_owned();
         }
         let blocks = shapes.map(|it| occupancy::blocks(&it));
         match (&sms[..], blocks.clone().min(), blocks.max()) {

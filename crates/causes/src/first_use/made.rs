@@ -1,5 +1,7 @@
 //! Kernels that the CPU made ready before their first launch.
 
+use std::collections::hash_map::Entry;
+
 use rustc_hash::FxHashMap;
 
 use super::{is_outlier, is_system_wait, kernel};
@@ -42,10 +44,10 @@ struct Between {
 }
 
 impl Between {
-    /// Whether so long a stretch ends with loading a kernel that the program made, or found in a cache.
+    /// Whether what lies before a launch ends with loading a kernel that the program made, or found in a cache.
     /// Nothing else of CUDA comes before its launch.
-    fn ends_with_code(&self, made: Span) -> bool {
-        made.len() >= JIT_MIN && self.brings && self.loaded >= made.end - made.len() / 10
+    fn ends_with_code(&self, launch: Ns) -> bool {
+        self.brings && self.loaded >= launch - (launch - self.since) / 10
     }
 
     /// Which waits are for a compiler, where it loads something behind them that late: for processes, and for threads whose work it links.
@@ -70,11 +72,13 @@ impl Between {
 }
 
 /// First launches of a kernel that the CPU made ready, each with the time since the launch or wait before. Libraries that
-/// compile at run time look for it, build it and load it there; others are started, which is told beside it.
+/// compile at run time look for it, build it and load it there; others are started, which is told beside it. A kernel that is
+/// loaded anew before a later launch was compiled anew: for another shape, or another constant.
 pub(super) fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, (Span, bool)> {
     let calls = &graph.calls;
     let mut threads: FxHashMap<LaneId, Between> = FxHashMap::default();
     let mut kernels: FxHashMap<(usize, NameId), Making> = FxHashMap::default();
+    let mut anew = Vec::new();
     for call in 0..calls.len() as CallId {
         let (lane, span) = (calls.at(call).0, calls.span(call));
         match calls.kind[call as usize] {
@@ -83,7 +87,9 @@ pub(super) fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, (Span, bool)
                 let load = |it: &mut Between| {
                     (it.loading, it.loaded) = (it.loading + span.len(), span.end);
                     it.links |= name.starts_with("cuLinkComplete");
-                    it.brings = name.starts_with("cuModuleLoadData");
+                    if name.contains("Load") {
+                        it.brings = name.contains("LoadData");
+                    }
                 };
                 threads.entry(lane).and_modify(load);
             }
@@ -102,34 +108,66 @@ pub(super) fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, (Span, bool)
                 let Some((before, name)) = before.zip(kernel(trace, graph, op)) else {
                     continue;
                 };
-                let made = Span::new(before.since.min(span.start), span.start);
-                let few = made.len() / cases::OUTLIER.value();
-                let is_drivers = graph.function(trace, call).starts_with("cuLaunchKernel");
-                let key = (trace.lanes()[lane].key().process, name);
-                let first = kernels.entry(key);
-                let first = first.and_modify(|it| {
-                    it.later = it.later.min(made.len());
-                    it.again += usize::from(2 * made.len() >= it.span.len());
-                });
-                first.or_insert_with(|| Making {
-                    op,
-                    span: made,
-                    loads: cases::BUILDS.holds(before.loading >= few),
-                    compiles: is_drivers && before.ends_with_code(made)
-                        || cases::FEW_MIN.is_reached_by(made.len())
-                            && cases::COMPILED_NAME.holds(is_compiled(trace.names().full(name)))
-                        || cases::COLD_MIN.is_reached_by(made.len())
-                            && compiles(trace, lane, made, &before.waits(span.start - few)),
-                    starts: cases::STARTS_LIBRARY.is_reached_by(before.asked)
-                        || before.loading >= few && is_librarys(trace.names().full(name)),
-                    later: Ns::MAX,
-                    again: 0,
-                });
+                let new = || Making::of(trace, graph, (call, name), before);
+                match kernels.entry((trace.lanes()[lane].key().process, name)) {
+                    Entry::Vacant(it) => {
+                        it.insert(new());
+                    }
+                    Entry::Occupied(mut it) => {
+                        let is_anew = cases::COMPILED_ANEW.holds(before.ends_with_code(span.start));
+                        match is_anew.then(new).filter(|it| it.compiles) {
+                            Some(new) => anew.push((new.op, (new.span, false))),
+                            None => it.get_mut().add(span.start - before.since),
+                        }
+                    }
+                }
             }
             _ => {}
         }
     }
-    kept(kernels)
+    let mut kept = kept(kernels);
+    kept.extend(anew);
+    kept
+}
+
+impl Making {
+    fn of(
+        trace: &Trace,
+        graph: &Graph,
+        (call, kernel): (CallId, NameId),
+        before: Between,
+    ) -> Making {
+        let calls = &graph.calls;
+        let (lane, start) = (calls.at(call).0, calls.start[call as usize]);
+        let made = Span::new(before.since.min(start), start);
+        let few = made.len() / cases::OUTLIER.value();
+        let name = trace.names().full(kernel);
+        let is_drivers = graph.function(trace, call).starts_with("cuLaunchKernel");
+        Making {
+            op: calls.first_op[call as usize],
+            span: made,
+            loads: cases::BUILDS.holds(before.loading >= few),
+            compiles: is_drivers
+                && made.len() >= JIT_MIN
+                && before.ends_with_code(start)
+                && !is_librarys(name)
+                || cases::FEW_MIN.is_reached_by(made.len())
+                    && cases::COMPILED_NAME.holds(is_compiled(name))
+                || cases::COLD_MIN.is_reached_by(made.len())
+                    && compiles(trace, lane, made, &before.waits(start - few)),
+            starts: cases::STARTS_LIBRARY.is_reached_by(before.asked)
+                || before.loading >= few && is_librarys(name),
+            later: Ns::MAX,
+            again: 0,
+        }
+    }
+
+    /// Counts a later launch, so long behind the launch or wait before.
+    fn add(&mut self, since: Ns) {
+        let since = since.max(0);
+        self.later = self.later.min(since);
+        self.again += usize::from(2 * since >= self.span.len());
+    }
 }
 
 /// Those that were made ready, each with whether a library was started meanwhile.

@@ -1,6 +1,7 @@
 //! Steps that ranges of the host mark.
 
 use std::cell::OnceCell;
+use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
@@ -28,6 +29,7 @@ pub(super) enum Answer {
 
 /// Ranges of one name, numbers in it left out.
 struct Group {
+    thread: u32,
     /// The name with `#` for each number in it.
     name: String,
     /// Whether the numbers count up from one range to the next.
@@ -46,6 +48,24 @@ impl Group {
 
     fn is_profiler_step(&self) -> bool {
         self.name.starts_with("ProfilerStep#")
+    }
+
+    /// Whether it is called a step, or by another word for that, and nothing behind it ("batch_norm").
+    fn is_iteration(&self) -> bool {
+        let mut words = self.name.split(|it: char| !it.is_alphabetic());
+        let last = words.rfind(|it| !it.is_empty()).unwrap_or_default();
+        ITERATIONS
+            .split(' ')
+            .any(|it| it.eq_ignore_ascii_case(last))
+    }
+
+    /// So many are steps.
+    fn fewest(&self) -> usize {
+        let two = cases::TWO_MARKED.holds(self.is_profiler_step());
+        match two || cases::TWO_ITERATIONS.holds(self.is_iteration()) {
+            true => 2,
+            false => cases::STEPS_MIN.value(),
+        }
     }
 
     /// Whether so many may be steps, by their names and times.
@@ -85,7 +105,7 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Answe
         }
         otherwise = Answer::None;
     }
-    groups.retain(|g| g.may_be_steps(cases::STEPS_MIN.value()));
+    groups.retain(|g| g.may_be_steps(g.fewest()));
     let (warm, mut groups): (Vec<Group>, Vec<Group>) = groups
         .into_iter()
         .partition(|g| cases::WARM_UP_NAME.holds(g.warms()));
@@ -96,13 +116,14 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Answe
             warm.get(at).is_none_or(|it| span.start < it.start)
         });
     }
-    // Counted ones first; of those the ones that hold the others.
-    groups.sort_by_key(|g| std::cmp::Reverse((g.is_counted, g.total())));
-    groups.truncate(TRIED_MAX);
     if groups.is_empty() {
         return otherwise;
     }
     let calls = ByCall::new(trace, process, window);
+    of_launching(trace, process, &calls, &mut groups);
+    // Counted ones first; of those the ones that hold the others.
+    groups.sort_by_key(|g| std::cmp::Reverse((g.is_counted, g.total())));
+    groups.truncate(TRIED_MAX);
     let warm = warm.iter();
     let warm = warm.map(|it| Caused::by(trace, process, &calls, *it).count);
     let warm = warm.sum();
@@ -110,6 +131,31 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Answe
         .into_iter()
         .find_map(|group| of_group(trace, process, window, (&calls, warm), group))
         .map_or(otherwise, Answer::Steps)
+}
+
+/// Leaves out ranges of threads that launch little beside another one that has some: they tell nothing of what the GPU does. The
+/// backward pass of PyTorch has a thread of its own.
+fn of_launching(trace: &Trace, process: usize, calls: &ByCall, groups: &mut Vec<Group>) {
+    let is_launch = |name: NameId| trace.names().full(name).contains("Launch");
+    let launched = |thread: u32| -> usize {
+        let mut lanes = trace.threads_in(process);
+        let lane = lanes.find(|it| it.2 == thread);
+        lane.map_or(0, |(id, lane, _)| {
+            let all = lane.kept().filter(|&row| {
+                let name = trace.what(id, row).name();
+                name.is_some_and(is_launch)
+            });
+            all.map(|row| calls.of_call(lane.correlation(row)).len())
+                .sum()
+        })
+    };
+    let threads: BTreeSet<u32> = groups.iter().map(|g| g.thread).collect();
+    if threads.len() > 1 {
+        let launched: FxHashMap<u32, usize> =
+            threads.into_iter().map(|it| (it, launched(it))).collect();
+        let most = launched.values().copied().max().unwrap_or(0);
+        groups.retain(|g| !cases::OTHER_THREAD.holds(4 * launched[&g.thread] < most));
+    }
 }
 
 /// What lies behind a warm-up, of a process whose ranges are too few for steps. Ranges have that name, or the first of some takes
@@ -269,6 +315,7 @@ impl Groups {
         let at = *self.ids.entry((thread, name.clone())).or_insert(next);
         if at == next {
             let group = Group {
+                thread,
                 name,
                 is_counted: true,
                 index: range.index,
@@ -358,10 +405,7 @@ fn of_group(
     let mut steps = caused_by(trace, process, window, calls, &group.spans);
     // Warm-up is no work that they could hold.
     let work = operations::count(trace, process, window).saturating_sub(warm);
-    let fewest = match cases::TWO_MARKED.holds(group.is_profiler_step()) {
-        true => 2,
-        false => cases::STEPS_MIN.value(),
-    };
+    let fewest = group.fewest();
     if !are_steps(&steps, work, fewest) {
         return None;
     }

@@ -847,10 +847,50 @@ fn what_xla_compiles_beside_a_first_launch_is_a_cold_start() {
     let found = sick("cold-start", &mut scene("XlaEmitLlvmIr:#module=m#"));
     found
         .title
-        .must_begin("cold start: 40.0 ms spent on building kernels");
+        .must_begin("cold start: 40.0 ms spent on compiling kernels");
     assert_eq!(found.inside_ns, Some(40_000_000));
     // A module that runs compiles nothing.
     cured("cold-start", &mut scene("XlaModule:#hlo_module=m#"));
+}
+
+#[test]
+fn a_kernel_that_is_compiled_anew_in_each_step_is_no_work_of_the_program() {
+    // Six rounds of a kernel of 2 ms, 400 ms behind the sync of the one before; at the end of these code is loaded.
+    let scene = |loads: &str, launches: &str, lasts: Ns| {
+        let (mut scene, mut now) = (Scene::new(), 0);
+        for _ in 0..6 {
+            now += lasts;
+            scene.call(loads, now, now + 500_000);
+            scene.call("cuModuleGetFunction", now + 500_000, now + 501_000);
+            now += 505_000;
+            scene.call(launches, now, now + 5_000);
+            scene.kernel("scale", 7, now + 10_000, now + 2_010_000);
+            scene.call("cuStreamSynchronize", now + 6_000, now + 2_015_000);
+            now += 2_020_000;
+        }
+        scene
+    };
+    let long = 400_000_000;
+    let found = sick(
+        "cold-start",
+        &mut scene("cuModuleLoadData", "cuLaunchKernelEx", long),
+    );
+    found.title.must_have("spent on compiling kernels");
+    // Six pairs of calls that load, and five stretches behind a sync.
+    assert_eq!(found.count, 17);
+    // The calls that load are short; nobody knows what the CPU did before.
+    for mut near in [
+        scene("cuModuleLoad", "cuLaunchKernel", long),
+        scene("cuModuleLoadData", "cudaLaunchKernel", long),
+        scene("cuModuleLoadData", "cuLaunchKernel", 40_000_000),
+    ] {
+        let found = findings(&mut near).into_iter();
+        let cold: Vec<String> = found
+            .filter(|it| it.rule == Rule::ColdStart)
+            .map(|it| it.title)
+            .collect();
+        assert!(cold.iter().all(|it| !it.contains("compiling")), "{cold:?}");
+    }
 }
 
 #[test]

@@ -527,3 +527,28 @@ fn what_is_launched_ahead_does_not_start_late_behind_a_sync() {
     };
     assert_eq!(bound(150_000), 19 * 165_000);
 }
+
+#[test]
+fn what_is_written_to_a_file_is_told_so_by_all_its_calls() {
+    let scene = |calls: [&str; 2]| {
+        let (mut scene, mut now) = (Scene::new(), 0);
+        for _ in 0..6 {
+            scene.call("cudaLaunchKernel", now, now + 5_000);
+            scene.kernel("k", 7, now + 10_000, now + 10_000_000);
+            now += 10_010_000;
+            for name in calls {
+                scene.range(RangeKind::CpuOp, name, 0, now, now + 9_000_000);
+                now += 10_000_000;
+            }
+        }
+        sick("host-bound", &mut scene)
+    };
+    let found = scene(["fwrite", "fsync"]);
+    found.title.must_have("90 % of it in writing a file (f");
+    assert_eq!(found.cure, "writing beside the GPU's work");
+    assert_eq!(found.change[0].call, "file");
+    // What is read is another matter.
+    let found = scene(["fread", "fread"]);
+    found.title.must_have("90 % of it in fread");
+    assert_ne!(found.cure, "writing beside the GPU's work");
+}

@@ -681,3 +681,30 @@ fn a_recording_that_went_blind_says_so() {
     // Of an idle GPU nobody knows, and less than a second may be under way.
     assert_eq!([of(2, 0.1), of(1, 0.9)], [None, None]);
 }
+
+#[test]
+fn blocks_of_one_thread_and_one_block_are_told_by_their_names() {
+    let advice = |info: Option<DeviceInfo>, blocks, threads| {
+        let mut scene = Scene::new();
+        info.map(|info| scene.device(info));
+        for at in (0..10).map(|i| i * 10_000_000) {
+            scene.shaped(launch(blocks, threads), "k", 7, at, at + 9_990_000);
+        }
+        let found = findings(&mut scene).into_iter();
+        let mut found = found.filter(|it| it.rule == Rule::UnderFilledGpu);
+        found.next().map(|it| (it.title, it.advice, it.cure))
+    };
+    let (title, told, _) = advice(Some(h200()), 1 << 20, 1).expect("it is told");
+    title.must_have("1,048,576 blocks of 1 thread for 132 SMs");
+    told.must_begin("One-thread blocks: ");
+    let (_, told, _) = advice(Some(h200()), 1, 256).expect("it is told");
+    told.must_begin("One block runs on one SM, ");
+    let (_, told, cure) = advice(Some(h200()), 1, 1).expect("it is told");
+    told.must_begin("One thread does all the work: ");
+    assert_eq!(cure, "launching more blocks and threads");
+    // Where nobody says how many SMs there are, one block leaves all others empty.
+    let (title, ..) = advice(None, 1, 256).expect("it is told");
+    title.must_begin("10 kernels with 1 block: ");
+    assert_eq!(advice(None, 2, 256), None);
+    assert_eq!(advice(Some(h200()), 132, 256), None);
+}

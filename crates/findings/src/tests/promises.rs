@@ -1,6 +1,7 @@
 //! What is promised holds for the change that is named, and a place is told where it is known.
 
 use super::*;
+use trace::testing::Sentence as _;
 
 #[test]
 fn a_step_in_one_jit_may_save_its_short_kernels_too() {
@@ -168,4 +169,107 @@ fn a_context_is_made_behind_a_call_that_needs_none() {
     // To lock pages takes long by itself.
     let told = title("cudaMallocHost");
     assert!(told.contains("on pinning host memory;"), "{told}");
+}
+
+#[test]
+fn what_prepares_a_batch_ahead_also_hides_its_copy() {
+    let scene = |copied: Ns| {
+        let (mut scene, mut now) = (Scene::new(), 0);
+        for _ in 0..6 {
+            let work = Span::new(now, now + 40_000_000);
+            scene.range(
+                activity::RangeKind::Nvtx,
+                "load_batch",
+                0,
+                work.start,
+                work.end,
+            );
+            now = work.end;
+            if copied > 0 {
+                scene.call("cudaMemcpyAsync", now, now + 5_000);
+                scene.copy(
+                    Direction::H2D,
+                    7,
+                    64 << 20,
+                    now + 10_000,
+                    now + 10_000 + copied,
+                );
+                now += 10_000 + copied;
+            }
+            scene.call("cudaLaunchKernel", now, now + 5_000);
+            scene.kernel("k", 7, now + 10_000, now + 10_010_000);
+            now += 10_010_000;
+        }
+        sick("host-bound", &mut scene)
+    };
+    // Before the first kernel nothing can be prepared: five batches of 40 ms are. A pause of 10 us goes with each.
+    let found = scene(0);
+    assert_eq!(
+        (found.bound_ns, found.beside_ns),
+        (5 * 40_000_000, 5 * 10_000)
+    );
+    // So do its copy and the pause behind that.
+    let found = scene(8_000_000);
+    let beside = 5 * 8_020_000;
+    assert_eq!((found.bound_ns, found.beside_ns), (5 * 40_000_000, beside));
+    let whole = 6 * 58_020_000 - 40_000_000 - 10_000;
+    let most = (5 * 40_000_000 + beside) as f64 / whole as f64;
+    assert_eq!(found.promise(whole), [0.0, 200e6 / whole as f64, most]);
+    found
+        .worth()
+        .must_have("could save at most 200 ms, 240 ms with copies and pauses beside it");
+}
+
+#[test]
+fn a_prediction_is_told_as_a_range_where_it_is_one() {
+    let told = |low_ns, high_ns| {
+        let predicted = Predicted {
+            per: Per::Run,
+            samples: 1,
+            measured_ns: 10_000_000,
+            predicted_ns: 6_000_000,
+            likely_ns: 6_000_000,
+            low_ns,
+            high_ns,
+            replay_error: 0.0,
+            notes: Vec::new(),
+            is_estimate: false,
+            on_top: 4_000_000,
+            above: 0,
+        };
+        let finding = Finding {
+            severity: Severity::Warning,
+            bound_ns: 4_000_000,
+            saving_ns: Some(4_000_000),
+            predicted: Some(predicted),
+            cure: "pinning",
+            ..Finding::default()
+        };
+        finding.gain(0.0).expect("a cure")
+    };
+    assert_eq!(told(5_700_000, 6_300_000), "pinning saves 4.00 ms");
+    assert_eq!(told(5_200_000, 7_000_000), "pinning saves 3.00 to 4.80 ms");
+    assert_eq!(told(5_200_000, 10_400_000), "pinning saves at most 4.80 ms");
+}
+
+#[test]
+fn a_sync_before_a_copy_that_waits_too_saves_nothing_alone() {
+    let scene = |memory: MemoryKind| {
+        let (mut scene, mut now) = (Scene::new(), 0);
+        for _ in 0..20 {
+            scene.call("cudaLaunchKernel", now, now + 5_000);
+            scene.kernel("k", 7, now + 10_000, now + 200_000);
+            scene.call("cudaDeviceSynchronize", now + 6_000, now + 205_000);
+            scene.call("cudaMemcpy", now + 300_000, now + 360_000);
+            let copy = Copy {
+                to: memory,
+                ..pinned(Direction::D2H, 7, 1 << 17)
+            };
+            scene.copy_of(copy, now + 320_000, now + 350_000);
+            now += 460_000;
+        }
+        sick("sync-in-loop", &mut scene).cures[0].to_string()
+    };
+    assert_eq!(scene(MemoryKind::Pageable), "no-sync+pin");
+    assert_eq!(scene(MemoryKind::Pinned), "no-sync");
 }

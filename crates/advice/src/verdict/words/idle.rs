@@ -8,7 +8,7 @@ use activity::Ns;
 use activity::text::counted;
 use activity::units::{duration, percent, share};
 use causes::Cause;
-use causes::first_use::{is_allocation, is_file_io, is_system_wait};
+use causes::first_use::{is_allocation, is_file_io, is_file_output, is_system_wait};
 use figures::busy::mostly;
 use figures::steps::without_numbers;
 use findings::asleep;
@@ -74,7 +74,7 @@ impl Told<'_> {
                 self.line
                     .map_or_else(String::new, |it| format!("at {}", it.culprit())),
             ],
-            false => ["building kernels".to_owned(), String::new()],
+            false => ["compiling kernels".to_owned(), String::new()],
         }
     }
 
@@ -84,6 +84,11 @@ impl Told<'_> {
         let most = most(&self.split.host_by);
         let all = self.split.time_of(Bound::Host);
         let waiting = "waiting for".to_owned();
+        let written = self.sum_of(is_file_output);
+        if share(written, all) >= MOST {
+            let at = place.unwrap_or_default();
+            return (written, ["writing".to_owned(), format!("a file{at}")]);
+        }
         match most.filter(|(_, time)| share(*time, all) >= MOST) {
             Some((CpuWork::Load, time)) => (time, ["loading GPU code".to_owned(), String::new()]),
             Some((CpuWork::Build, time)) => (time, self.building()),
@@ -113,8 +118,9 @@ impl Told<'_> {
                     (time, [waiting, SPREAD.to_owned()])
                 }
                 (None, Some((_, time))) => (time, [waiting, UNTRACED.to_owned()]),
-                (None, None) if share(self.memory(), all) >= MOST => {
-                    (self.memory(), [waiting, "cudaMalloc and cudaFree".into()])
+                (None, None) if share(self.sum_of(is_allocation), all) >= MOST => {
+                    let memory = self.sum_of(is_allocation);
+                    (memory, [waiting, "cudaMalloc and cudaFree".into()])
                 }
                 (None, None) => match self.numbered() {
                     Some((name, time)) if share(time, all) >= MOST => (time, [waiting, name]),
@@ -155,9 +161,10 @@ impl Told<'_> {
         most.map(|(time, name)| (name, time))
     }
 
-    /// What the CPU takes GPU memory for and gives it back.
-    fn memory(&self) -> Ns {
-        let is_one = |of: &CpuWork| matches!(of, CpuWork::Name(id) if is_allocation(self.trace.names().full(*id)));
+    /// What the CPU is in calls of such names.
+    fn sum_of(&self, is_such: fn(&str) -> bool) -> Ns {
+        let is_one =
+            |of: &CpuWork| matches!(of, CpuWork::Name(id) if is_such(self.trace.names().full(*id)));
         let by = self.split.host_by.iter();
         by.filter(|it| is_one(it.0)).map(|it| *it.1).sum()
     }
