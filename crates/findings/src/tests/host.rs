@@ -447,17 +447,19 @@ fn what_comes_behind_a_long_gap_is_a_batch_or_a_model() {
             scene.call("cudaLaunchKernel", at, at + 2_000);
             scene.kernel("k", 1, at + 3_000, at + 1_000_000);
         }
-        sick("no-cure", &mut scene).says.map(|it| it.why)
+        let found = findings(&mut scene).into_iter();
+        let found = found.map(|it| (it.rule, it.says.map(|it| it.why)));
+        found.collect::<Vec<_>>()
     };
-    let batch = "waiting for the next batch of 8 MiB";
-    told(1).expect("a batch").must_end(batch);
-    assert_eq!(told(100), None);
+    let batch = "waiting for the next batch of 8 MiB".to_owned();
+    assert_eq!(told(1), [(Rule::NextBatch, Some(batch))]);
+    assert_eq!(told(100), [(Rule::NoCure, None)]);
 }
 
 #[test]
 fn batches_that_are_waited_for_again_and_again_are_named() {
     // Twenty kernels of 1 ms, each behind 8 MiB, 4 ms of unnamed CPU work before these or behind them.
-    let told = |before: Ns| {
+    let told = |rule, before: Ns| {
         let mut scene = Scene::new();
         for at in (0..20).map(|i| i * 6_000_000 + before) {
             scene.call("cudaMemcpyAsync", at, at + 2_000);
@@ -466,15 +468,15 @@ fn batches_that_are_waited_for_again_and_again_are_named() {
             scene.call("cudaLaunchKernel", at, at + 2_000);
             scene.kernel("k", 1, at + 3_000, at + 1_003_000);
         }
-        sick("no-cure", &mut scene)
+        sick(rule, &mut scene)
     };
-    let found = told(4_000_000);
+    let found = told("next-batch", 4_000_000);
     found
         .title
         .must_have("most of it before 8 MiB come to the GPU");
     let why = found.says.expect("a batch").why;
     why.must_end("waiting for the next batch of 8 MiB");
-    assert!(told(0).says.is_none());
+    assert!(told("no-cure", 0).says.is_none());
 }
 
 #[test]
