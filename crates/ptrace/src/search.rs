@@ -19,9 +19,11 @@ const LATER: usize = 24;
 /// soon, and that is done at once.
 const SECOND_LOOK: Duration = Duration::from_millis(300);
 const LAST_RESORT: Duration = Duration::from_millis(900);
-/// Who has had so little of a core (ticks of the kernel) and waits for one is looked at so many times as long.
+/// Who has had so little of a core (ticks of the kernel) and waits for one is looked at so many times as long; so is who waited for one for
+/// a quarter of the time, or is looked at by a thread that did.
 const TICKS: u64 = 10;
 const STARVED: u32 = 5;
+const WAITED: u32 = 4;
 /// Between two looks at threads that run.
 const PAUSE: Duration = Duration::from_micros(50);
 /// How far up a stack is looked for return addresses.
@@ -130,7 +132,7 @@ impl<'a> Search<'a> {
     pub(crate) fn run(mut self, limit: Duration) -> Result<Found, Refused> {
         self.add(FIRST)?;
         let (mut is_widened, mut is_last) = (false, false);
-        let (ran, mut until) = (self.ran(), limit);
+        let (ran, waited, mut until) = (self.ran(), self.waited(), limit);
         while self.begun.elapsed() < until {
             if !is_widened && (self.begun.elapsed() > SECOND_LOOK || self.candidates.is_empty()) {
                 is_widened = true;
@@ -150,7 +152,8 @@ impl<'a> Search<'a> {
             }
             std::thread::sleep(PAUSE);
             let is_over = self.begun.elapsed() >= until;
-            if is_over && until < STARVED * limit && self.is_starved(ran) {
+            let has_waited = || self.waited().saturating_sub(waited) > until / WAITED;
+            if is_over && until < STARVED * limit && (self.is_starved(ran) || has_waited()) {
                 until += limit;
             }
         }
@@ -318,6 +321,17 @@ impl<'a> Search<'a> {
         let fields = stat.rsplit(") ").next().unwrap_or_default();
         let used = fields.split(' ').skip(11).take(2);
         used.filter_map(|it| it.parse::<u64>().ok()).sum()
+    }
+
+    /// For how long its threads and the one that looks at them have waited for a core.
+    fn waited(&self) -> Duration {
+        let threads = threads(self.pid).into_iter();
+        let theirs = threads.map(|tid| format!("{}/task/{tid}", self.pid));
+        let told = theirs.chain(["thread-self".to_owned()]).filter_map(|it| {
+            let text = fs::read_to_string(format!("/proc/{it}/schedstat")).ok()?;
+            text.split(' ').nth(1)?.parse::<u64>().ok()
+        });
+        Duration::from_nanos(told.sum())
     }
 
     /// Whether a thread waits for a core, of which the process has had next to nothing since it `ran` so long.

@@ -58,7 +58,8 @@ impl Guest {
     }
 
     fn of(command: &mut Command) -> Guest {
-        let mut child = command.stdout(Stdio::piped()).spawn().expect("started");
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = piped.spawn().expect("started");
         let output = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut guest = Guest { child, output };
         assert_eq!(guest.line(), "ready");
@@ -78,6 +79,7 @@ impl Guest {
     /// The rest of what it prints, and that it ended as it should.
     #[track_caller]
     fn rest(mut self) -> String {
+        self.child.stdin = None;
         let mut rest = String::new();
         self.output.read_to_string(&mut rest).expect("text");
         let status = self.child.wait().expect("its end");
@@ -253,6 +255,19 @@ fn who_gets_no_core_is_waited_for_and_said_to_get_none() {
         (waited, why.as_str()),
         (1.0, "they got next to nothing of a core")
     );
+}
+
+/// A fifth of a core is no little, and still a thread comes by a call a fifth as often.
+#[test]
+fn who_waits_for_a_core_most_of_the_time_is_looked_at_for_longer() {
+    let _others: Vec<Guest> = (0..4).map(|_| shell(&[], "while :; do :; done")).collect();
+    let guest = shell(&[], "while :; do :; done");
+    let limit = Duration::from_secs(1);
+    let refused = enter_within(guest.pid(), limit).expect_err("it calls nothing");
+    let Refused::NoPlace { waited, .. } = refused else {
+        panic!("{refused}");
+    };
+    assert_eq!(waited, 5.0);
 }
 
 #[test]

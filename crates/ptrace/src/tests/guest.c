@@ -114,6 +114,8 @@ static uint64_t rounds(int count, int ms) {
         all_registers(h, ms);
         h = mix(h, i);
     }
+    /* on a busy machine whoever enters needs longer: it goes on until standard input is closed */
+    for (struct pollfd input = {.fd = 0}; poll(&input, 1, 0) == 0;) all_registers(h, ms);
     return h;
 }
 
@@ -234,7 +236,7 @@ int main(int argc, char **argv) {
         pthread_t threads[3];
         uint64_t sums[4] = {0};
         for (int i = 0; i < 3; i++) pthread_create(&threads[i], NULL, allocate, &sums[i]);
-        double end = seconds() + 1.5;
+        double end = seconds() + 5;
         for (int i = 0; seconds() < end; i++) {
             char *a = malloc(1 << 20);
             memset(a, i, 64);
