@@ -3,6 +3,7 @@
 //! ```text
 //! members  which processes are ranks of one job
 //! threads  a process at some looks: its threads' places, and for how long they have not run
+//! interpreter  Python's frames, by a thread of its own
 //! native   functions of CUDA, NCCL and PyTorch by their addresses
 //! sockets  who listens on which port
 //! judge    what the looks say of the whole
@@ -14,6 +15,7 @@
 //! Nothing is entered and nothing stands still for it. Python's frames and return addresses are read from memory, the rest is
 //! `/proc`'s.
 
+mod interpreter;
 mod judge;
 mod members;
 mod native;

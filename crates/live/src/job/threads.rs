@@ -5,10 +5,10 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Receiver;
-use py_spy::PythonSpy;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, sched_yield};
 use rustix::time::ClockId;
 
+use super::interpreter::Interpreter;
 use super::native::{DEEPEST, Libraries, Native};
 use super::{Doing, STILL, ThreadSeen, is_on};
 use crate::clock;
@@ -22,8 +22,6 @@ const MOST: usize = 256;
 const TICKS: f64 = 100.0;
 /// Between two looks at Python's lines: these take some 0.5 ms.
 const GLANCE: Duration = Duration::from_millis(15);
-/// Torn reads of an interpreter after which a look goes without its stacks.
-const TORN: usize = 4;
 
 /// A thread at a look.
 #[derive(Clone, Debug, Default)]
@@ -100,7 +98,7 @@ impl Thread {
 /// A process that is looked at.
 pub(super) struct Watched {
     pid: u32,
-    spy: Option<PythonSpy>,
+    interpreter: Option<Interpreter>,
     native: Option<Native>,
     threads: BTreeMap<u32, Thread>,
     /// Numbers of its threads within its own process namespace, where that is another.
@@ -117,15 +115,11 @@ impl Watched {
     pub(super) fn open(pid: u32, libraries: &Libraries) -> Watched {
         let native = Native::open(pid, libraries);
         let mut lacks = native.as_ref().err().map(io::Error::to_string);
-        let spy = match python::has_python(pid) {
-            true => python::attach(pid)
-                .map_err(|it| lacks = Some(it.to_string()))
-                .ok(),
-            false => None,
-        };
+        let interpreter = python::has_python(pid).then(|| Interpreter::open(pid));
+        let interpreter = interpreter.and_then(|it| it.map_err(|why| lacks = Some(why)).ok());
         Watched {
             pid,
-            spy,
+            interpreter,
             native: native.ok(),
             threads: BTreeMap::new(),
             inner: BTreeMap::new(),
@@ -144,7 +138,7 @@ impl Watched {
         let mut pythons = self.pythons();
         for tid in tids {
             let python = pythons.remove(&tid).unwrap_or_default();
-            let is_telling = tid == self.pid || !python.is_empty() || self.spy.is_none();
+            let is_telling = tid == self.pid || !python.is_empty() || self.interpreter.is_none();
             if all || is_telling {
                 let (name, mut at) = self.at(tid);
                 at.python = python;
@@ -169,7 +163,7 @@ impl Watched {
                     thread.has_moved |= last.is_some_and(|it| it.python != python);
                 }
             }
-            let pause = if self.spy.is_some() {
+            let pause = if self.interpreter.is_some() {
                 GLANCE
             } else {
                 until.saturating_duration_since(Instant::now())
@@ -203,11 +197,11 @@ impl Watched {
 
     /// The frames of Python's threads, innermost first.
     fn pythons(&mut self) -> BTreeMap<u32, Vec<Frame>> {
-        let Some(spy) = &mut self.spy else {
-            return BTreeMap::new();
-        };
-        let traces = (0..TORN).find_map(|_| spy.get_stack_traces().ok());
-        let traces = traces.into_iter().flatten();
+        let told = self.interpreter.as_ref().map(Interpreter::threads);
+        let traces = told.unwrap_or(Ok(Vec::new())).unwrap_or_else(|why| {
+            (self.interpreter, self.lacks) = (None, Some(why));
+            Vec::new()
+        });
         let of = |it: py_spy::StackTrace| {
             let is_main = it.thread_name.as_deref() == Some("MainThread");
             let own = it.os_thread_id.and_then(|id| u32::try_from(id).ok());
@@ -222,7 +216,7 @@ impl Watched {
             });
             Some((tid, frames.collect()))
         };
-        traces.filter_map(of).collect()
+        traces.into_iter().filter_map(of).collect()
     }
 
     fn at(&self, tid: u32) -> (String, At) {
