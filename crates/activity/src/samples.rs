@@ -18,6 +18,19 @@ pub struct Frame {
     pub line: u32,
 }
 
+impl Frame {
+    /// The same with no more of its file's name than a path has, from its beginning and its end: every look at a stack reads all of it.
+    pub fn cut(mut self) -> Frame {
+        const ENDS: [usize; 2] = [256, 768];
+        if self.file.len() > ENDS.iter().sum() {
+            let from = self.file.floor_char_boundary(ENDS[0]);
+            let to = self.file.ceil_char_boundary(self.file.len() - ENDS[1]);
+            self.file.replace_range(from..to, "\u{2026}");
+        }
+        self
+    }
+}
+
 /// Something that looks refer to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SampleDef {

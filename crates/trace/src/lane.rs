@@ -223,7 +223,11 @@ impl Lane {
 
     /// How many rows start before `time`.
     pub(super) fn before(&self, time: Ns) -> usize {
-        self.rows.index(self.spot_before(time))
+        // Of thousands of lanes most have nothing near: each is asked about each step.
+        match self.rows.last() {
+            Some(last) if last.start(last.len() - 1) < time => self.len(),
+            _ => self.rows.index(self.spot_before(time)),
+        }
     }
 
     /// The end of the rows that start before `time`.

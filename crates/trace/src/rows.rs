@@ -346,7 +346,7 @@ impl Rows {
         }
     }
 
-    fn start(&self, row: usize) -> Ns {
+    pub(super) fn start(&self, row: usize) -> Ns {
         match &self.times {
             Times::Narrow(times) => self.origin + Ns::from(times[row].0),
             Times::Wide(times) => times[row].0,

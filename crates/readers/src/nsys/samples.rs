@@ -1,7 +1,5 @@
 //! What threads were at when Nsight Systems sampled their processors: stacks of native functions.
 
-use std::collections::hash_map::Entry;
-
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::rows::RowReader;
@@ -73,17 +71,17 @@ pub(super) fn read(tables: &Tables, rows: &RowReader<'_>) -> rusqlite::Result<Ve
         let looks = by_process.entry(threads[thread]).or_default();
         if !looks.is_python {
             let frames = known.frames(tables, levels)?;
-            looks.is_python = frames.iter().any(|it| it.file.contains("python"));
+            looks.is_python = frames.iter().any(|it| known.all[*it].1);
         }
     }
     for (at, thread, levels) in events {
         let frames = known.frames(tables, &levels)?;
         let looks = by_process.entry(threads[&thread]).or_default();
         let frames = match looks.is_python {
-            true => vec![at_work(frames)],
+            true => vec![known.at_work(&frames)],
             false => frames,
         };
-        looks.add(at, (thread & 0xff_ffff) as u32, frames);
+        looks.add(at, (thread & 0xff_ffff) as u32, &frames, &known);
     }
     let all = by_process.into_iter();
     let is_told = |it: &Looks| !it.is_python || it.longest >= LONG;
@@ -98,29 +96,62 @@ pub(super) fn read(tables: &Tables, rows: &RowReader<'_>) -> rusqlite::Result<Ve
 /// Of deeper stacks so many levels are read, the innermost ones.
 const LEVELS_MAX: usize = 1_024;
 
-/// Frames by symbol and module; `None` for what names no function.
+/// All frames, each once, by their numbers: names are long, and stacks have many levels.
 #[derive(Default)]
-struct Known(FxHashMap<(i64, i64), Option<Frame>>);
+struct Known {
+    /// And whether it is of Python.
+    all: Vec<(Frame, bool)>,
+    numbers: FxHashMap<Frame, usize>,
+    /// By symbol and module; `None` for what names no function.
+    named: FxHashMap<(i64, i64), Option<usize>>,
+}
 
 impl Known {
-    fn frames(&mut self, tables: &Tables, levels: &[Level]) -> rusqlite::Result<Vec<Frame>> {
+    fn frames(&mut self, tables: &Tables, levels: &[Level]) -> rusqlite::Result<Vec<usize>> {
         let mut frames = Vec::new();
         for &(_, symbol, module) in &levels[levels.len().saturating_sub(LEVELS_MAX)..] {
-            let known = match self.0.entry((symbol, module)) {
-                Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(new) => {
-                    let [function, file] = [tables.string(symbol)?, tables.string(module)?];
-                    let cut = |it: Option<String>| {
-                        let whole = it.unwrap_or_default();
-                        String::from_utf8_lossy(&shortened(whole.as_bytes())).into_owned()
-                    };
-                    let [function, file] = [function, file].map(cut);
-                    new.insert(frame(&function, &file))
-                }
-            };
-            frames.extend(known.clone());
+            let mut known = self.named.get(&(symbol, module)).copied();
+            if known.is_none() {
+                let [function, file] = [tables.string(symbol)?, tables.string(module)?];
+                let cut = |it: Option<String>| {
+                    let whole = it.unwrap_or_default();
+                    String::from_utf8_lossy(&shortened(whole.as_bytes())).into_owned()
+                };
+                let [function, file] = [function, file].map(cut);
+                let new = frame(&function, &file).map(|it| self.number(it.cut()));
+                known = Some(new);
+                self.named.insert((symbol, module), new);
+            }
+            frames.extend(known.flatten());
         }
         Ok(frames)
+    }
+
+    fn number(&mut self, frame: Frame) -> usize {
+        let next = self.all.len();
+        let number = *self.numbers.entry(frame.clone()).or_insert(next);
+        if number == next {
+            let is_python = frame.file.contains("python");
+            self.all.push((frame, is_python));
+        }
+        number
+    }
+
+    /// What a program in Python is at: a library's innermost function, as if it were its own.
+    fn at_work(&mut self, frames: &[usize]) -> usize {
+        let is_of = |it: &Frame, of: &str| of.split(' ').any(|of| it.file.starts_with(of));
+        let mut inner = frames.iter().rev().map(|it| &self.all[*it].0);
+        let inner = inner.find(|it| !is_of(it, OF_SYSTEM));
+        let (file, function) = match inner.filter(|it| !is_of(it, OF_OTHERS)) {
+            Some(it) => (it.file.trim_matches(['<', '>']), &*it.function),
+            None => (INTERPRETER, "interpreter"),
+        };
+        let frame = Frame {
+            file: file.to_owned(),
+            function: function.to_owned(),
+            line: 0,
+        };
+        self.number(frame)
     }
 }
 
@@ -154,27 +185,11 @@ const OF_SYSTEM: &str = "<libc. <libc- <libm. <ld- <libstdc++";
 /// Those of CUDA and of the profiler, whose calls are known by records, and Python itself.
 const OF_OTHERS: &str = "python <python <libpython <libcu <libnv <libTools <libNv";
 
-/// What a program in Python is at: a library's innermost function, as if it were its own.
-fn at_work(frames: Vec<Frame>) -> Frame {
-    let is_of = |it: &Frame, of: &str| of.split(' ').any(|of| it.file.starts_with(of));
-    let mut inner = frames.into_iter().rev();
-    let inner = inner.find(|it| !is_of(it, OF_SYSTEM));
-    let (file, function) = match inner.filter(|it| !is_of(it, OF_OTHERS)) {
-        Some(it) => (it.file.trim_matches(['<', '>']).to_owned(), it.function),
-        None => (INTERPRETER.to_owned(), "interpreter".to_owned()),
-    };
-    Frame {
-        file,
-        function,
-        line: 0,
-    }
-}
-
 /// The looks at a process.
 #[derive(Default)]
 struct Looks {
     samples: Samples,
-    frames: FxHashMap<Frame, u32>,
+    frames: FxHashMap<usize, u32>,
     stacks: FxHashMap<(StackId, u32), StackId>,
     /// When each thread was met last.
     met: FxHashMap<u32, Ns>,
@@ -187,13 +202,14 @@ struct Looks {
 
 impl Looks {
     /// Takes in what a thread was at, the outermost function first.
-    fn add(&mut self, time: Ns, thread: u32, frames: Vec<Frame>) {
+    fn add(&mut self, time: Ns, thread: u32, frames: &[usize], known: &Known) {
         let mut stack = 0;
-        let is_library = frames.iter().all(|it| it.file != INTERPRETER);
-        for frame in frames {
+        let is_library = frames.iter().all(|it| known.all[*it].0.file != INTERPRETER);
+        for number in frames {
             let next = self.frames.len() as u32 + 1;
-            let id = *self.frames.entry(frame.clone()).or_insert(next);
+            let id = *self.frames.entry(*number).or_insert(next);
             if id == next {
+                let frame = known.all[*number].0.clone();
                 self.samples.defs.push(SampleDef::Frame { id, frame });
             }
             let (caller, frame, next) = (stack, id, self.stacks.len() as u32 + 1);
@@ -276,8 +292,11 @@ mod tests {
             .rev()
             .map(|depth| (depth, i64::from(depth % 2), 0))
             .collect();
-        let frames = Known::default().frames(&tables, &levels).expect("frames");
-        assert_eq!(frames.len(), LEVELS_MAX);
+        let mut known = Known::default();
+        let frames = known.frames(&tables, &levels).expect("frames");
+        assert_eq!((frames.len(), known.all.len()), (LEVELS_MAX, 2));
+        let frames: Vec<&Frame> = known.all.iter().map(|it| &it.0).collect();
+        assert!(frames[0].file.len() <= 1_027, "{}", frames[0].file.len());
         assert!(
             frames[0].function.len() <= 16 * 1024,
             "{}",

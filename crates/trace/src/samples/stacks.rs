@@ -21,7 +21,7 @@ pub struct Stacks {
 
 impl Stacks {
     pub(super) fn define(&mut self, caller: StackId, frame: Frame) -> StackId {
-        self.stacks.id((caller, self.frames.id(frame))) + 1
+        self.stacks.id((caller, self.frames.id(frame.cut()))) + 1
     }
 
     /// The source files of all frames.

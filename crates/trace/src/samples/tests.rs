@@ -183,6 +183,23 @@ fn own_files_are_told_from_installed_ones() {
 }
 
 #[test]
+fn of_a_long_file_name_the_ends_are_kept() {
+    let mut stacks = Stacks::default();
+    let folder = format!("/home/{}/lib/python3.12/", "\u{e9}".repeat(10_000));
+    for file in [folder.clone() + "site-packages/a.py", format!("<{folder}>")] {
+        let stack = stacks.define(0, frame(&file, "f", 1));
+        let kept = &stacks.frames(stack).next().expect("a frame").file;
+        assert!(kept.len() <= 1_024 + 3, "{}", kept.len());
+        let end = file.rsplit('\u{e9}').next().expect("its end");
+        assert!(
+            kept.starts_with(&file[..6]) && kept.ends_with(end),
+            "{kept}"
+        );
+        assert!(!is_own(kept));
+    }
+}
+
+#[test]
 fn time_in_which_nobody_looked_is_known() {
     // Looks 100 times a second, none between 20 and 300 ms.
     let trace = trace(&[(0, 1), (10, 1), (20, 1), (300, 1), (310, 1)]);
