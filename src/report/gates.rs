@@ -62,9 +62,10 @@ impl Gate {
             (Some(&(name, unit)), _) => (Gated::Steps(name, unit), unit),
             (None, Some(of)) => (Gated::Figure(Figure::new(of.kind, "")), of.unit),
             (None, None) => {
-                let all = OF_STEPS.iter().map(|it| it.0);
-                let mut all: Vec<&str> = all.chain(figures.map(|it| it.name)).collect();
-                all.dedup();
+                let mut all = OF_STEPS.map(|it| it.0).to_vec();
+                for it in figures {
+                    all.extend(Some(it.name).filter(|it| !all.contains(it)));
+                }
                 return Err(format!("there is no figure `{name}`: {}", all.join(", ")));
             }
         };
@@ -256,6 +257,7 @@ mod tests {
             ("idel > 30 %", "there is no figure `idel`: idle, step.idle"),
             ("idle > 30 ms", "the figure is"),
             ("step > 5", "with its unit"),
+            ("idel > 30 %", "run.idle, makespan, wall, "),
         ] {
             let error = Gate::parse(wrong).expect_err(wrong);
             assert!(error.contains(why), "{error}");
