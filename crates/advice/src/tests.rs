@@ -172,3 +172,19 @@ fn a_host_that_launches_thousands_of_short_kernels_is_told_to_launch_less() {
         assert_eq!(verdicts[0].headline(), told);
     });
 }
+
+/// A kernel, half a second in which nothing was traced, and kernels one behind the other.
+#[test]
+fn a_headline_without_a_cure_says_what_to_do() {
+    let mut scene = Scene::new();
+    for at in std::iter::once(0).chain((0..10).map(|i| 500_000_000 + i * 1_000_000)) {
+        scene.call("cudaLaunchKernel", at, at + 5_000);
+        scene.kernel("k", 1, at + 10_000, at + 1_000_000);
+    }
+    let trace = scene.trace();
+    let facts = Facts::new(&trace);
+    let judged = facts.judgement(JudgedPart::Whole).expect("not stopped");
+    let headline = judged.verdicts[0].headline();
+    headline.must_begin("CPU-bound: GPU idle 98 % of 510 ms");
+    headline.must_end(" · it happens once: do not measure set-up");
+}

@@ -50,11 +50,26 @@ fn tells(rule: Rule, group: Group) -> bool {
     }
 }
 
+const LOOK: &str = "Look at what the CPU does there: it may be done earlier, or less often.";
+const ONCE: &str =
+    "It happens once. Where it is set-up or a check of results, leave it out of what you measure.";
+const SAMPLE: &str = "See what the CPU works on: sample its stacks (in Python with --python), or mark the code with NVTX ranges.";
+
+/// What to do where no cure is known, for the end of a headline; else empty.
+pub fn next(finding: &Finding) -> &'static str {
+    match finding.advice.as_str() {
+        it if it == host_bound::NATIVE.0 => "make that faster, or run it beside the GPU",
+        LOOK => "do it earlier, or less often",
+        ONCE => "it happens once: do not measure set-up",
+        SAMPLE => "record with --python to see what the CPU does",
+        LIKELY_BATCH => "prepare ahead what is copied",
+        _ => "",
+    }
+}
+
 fn advice(group: Group) -> &'static str {
     match group {
-        Group::Host => {
-            "See what the CPU works on: sample its stacks (in Python with --python), or mark the code with NVTX ranges."
-        }
+        Group::Host => SAMPLE,
         Group::SetUp => {
             "Allocate before the work, or from a pool that keeps memory (cudaMallocAsync, a caching allocator)."
         }
@@ -488,13 +503,9 @@ fn advised(
         Group::SetUp if is_warm && 2 * loading() >= time => {
             "Warm up before measuring: run everything once."
         }
-        Group::Host if 2 * named() >= time => {
-            "Look at what the CPU does there: it may be done earlier, or less often."
-        }
+        Group::Host if 2 * named() >= time => LOOK,
         Group::Host if scope.is_managed(f) => host_bound::MANAGED.0,
-        Group::Host if is_once => {
-            "It happens once. Where it is set-up or a check of results, leave it out of what you measure."
-        }
+        Group::Host if is_once => ONCE,
         Group::Unknown if scope.trace.threads().next().is_none() => match scope.framework() {
             Framework::PyTorch => {
                 "The trace has no CUDA calls, which may say why: ProfilerActivity.CPU records them."

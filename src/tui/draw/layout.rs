@@ -29,12 +29,12 @@ const BELOW: usize = 5;
 fn lines_of_words(state: &State, map: u16) -> (u16, u16) {
     let is_selected = state.focus.selection.row.is_some();
     let told = state.answer().and_then(|it| it.verdicts.first());
-    let is_mostly_start = told.is_some_and(|it| it.is_mostly_start);
+    let is_mostly_beside = told.is_some_and(|it| it.is_mostly_beside);
     let (most, details) = match (state.size.height, is_selected) {
         (0..9, _) => (0, 0),
         (9..20, _) => (0, 1),
         (20..TALL, true) => (2, 3),
-        (20..TALL, false) => (3 - map + u16::from(is_mostly_start), 1),
+        (20..TALL, false) => (3 - map + u16::from(is_mostly_beside), 1),
         (TALL..36, _) => (3, 3),
         _ => (4, 4),
     };
@@ -105,8 +105,8 @@ impl Layout {
         let is_low = (20..TALL).contains(&height);
         let is_selected = state.focus.selection.row.is_some();
         // What a short headline leaves goes to what is to be looked for, where that is longer than a line.
-        let is_long = pen::width(&super::details::prose(state)) + 1 > usize::from(width);
-        let spare = is_low && !is_selected && is_long && lines as u16 + map < 3;
+        let is_long = || pen::width(&super::details::prose(state)) + 1 > usize::from(width);
+        let spare = is_low && !is_selected && lines as u16 + map < 3 && is_long();
         let details = details + u16::from(spare && details > 0);
         let has_alert = state.model.troubles.iter().any(|t| t.weight < Weight::Note);
         let is_live = state.model.run.is_running() && !state.model.run.is_being_read();
@@ -148,7 +148,7 @@ impl Layout {
             rule: top_rule,
             map: beside(map),
             map_columns: match state.steps().is_some() {
-                true => left.saturating_sub(gutter + (left * 2 / 5).clamp(40, 72)),
+                true => left.saturating_sub(gutter + (left * 2 / 5).clamp(46, 72)),
                 false => plot,
             },
             axis: Rect::new(gutter.min(width), axis.y, plot, axis.height),

@@ -78,12 +78,15 @@ pub struct Verdict {
     /// What the best cure brings: that of the first finding.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gain: Option<String>,
+    /// What to do where nobody knows what that brings; else empty.
+    #[serde(skip)]
+    pub next: String,
     /// The odd steps of the kind that it is of, where they cost much.
     #[serde(skip)]
     pub odd: Option<OddSteps>,
-    /// Whether the start-up takes most of the run: that is told on the smallest screen, too.
+    /// Whether what is told first beside it takes most of the run, or of its steps: that is told on the smallest screen, too.
     #[serde(skip)]
-    pub is_mostly_start: bool,
+    pub is_mostly_beside: bool,
     /// What the run is made of beside that: odd steps, other kinds of steps, the start-up. A sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<String>,
@@ -282,6 +285,7 @@ pub fn promise(verdicts: &mut [Verdict], findings: &[Finding]) {
             if is_beside && verdict.bound_by == Bound::Peer {
                 verdict.gain = verdict.gain.take().map(|it| format!("beside that, {it}"));
             }
+            verdict.next_of(first, findings);
             if let Some(says) = first.and_then(|it| it.says.as_ref()) {
                 verdict.retell(says);
             }
@@ -355,8 +359,11 @@ fn beside(
     (idle, is_whole, is_late): (Ns, bool, bool),
 ) {
     let all: Ns = steps.steady().iter().map(|it| it.len()).sum();
+    // What its own steps are idle for is told behind what takes longer.
+    let own = std::mem::take(&mut verdict.beside);
     for (at, kind) in steps.kinds.iter().enumerate() {
         if at > 0 && share(kind.total_ns, all) >= TOLD_SHARE {
+            verdict.is_mostly_beside |= 2 * kind.total_ns > all;
             verdict
                 .beside
                 .push(scope::other_kind(kind, share(kind.total_ns, all)));
@@ -393,6 +400,7 @@ fn beside(
         verdict.span_ns = odd.of_ns();
         (verdict.cost_ns, verdict.cost_a_step_ns) = (odd.total_ns, Some(odd.more_ns));
     }
+    verdict.beside.extend(own);
     if is_whole {
         parts::around((trace, causes), steps, verdict);
     }
@@ -489,8 +497,12 @@ fn judge(
         beside: told.beside(),
         line,
         gain: None,
+        next: match bound == Bound::Compute && split.is_shared() {
+            true => "measure on a GPU of your own".to_owned(),
+            false => String::new(),
+        },
         odd: None,
-        is_mostly_start: false,
+        is_mostly_beside: false,
     }
 }
 

@@ -208,7 +208,6 @@ impl OddSteps {
         Finding {
             rule: Rule::OddSteps,
             title: self.sentence(),
-            places: vec!["all steps".to_owned(); usize::from(self.count > 1)],
             advice: advice.to_owned(),
             change: scope.change(cure, self.line.as_ref()),
             step: Some(OfSteps {

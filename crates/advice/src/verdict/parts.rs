@@ -25,9 +25,10 @@ pub(super) fn around(of: (&Trace, &Causes<'_>), steps: &Steps, verdict: &mut Ver
     let all = start.hull(tail).len();
     let is_worth = start.len() >= START_UP_NS || share(start.len(), all) >= START_UP_SHARE;
     if is_worth && start.len() >= START_UP_STEPS * steps.main().median_ns {
-        verdict.is_mostly_start = 2 * start.len() > all;
+        let is_mostly_start = 2 * start.len() > all;
+        verdict.is_mostly_beside |= is_mostly_start;
         beside.push(begun(of, steps));
-        beside.rotate_right(usize::from(verdict.is_mostly_start));
+        beside.rotate_right(usize::from(is_mostly_start));
     }
     // It may be the last step, whose end nobody saw.
     let is_step = steps.spans.len() > steps.steady.end && tail.len() < 2 * steps.main().median_ns;
@@ -126,7 +127,7 @@ fn begins((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> String {
         }
     }
     let of = match steps.steady.start {
-        many @ START_UP_TOLD.. => format!(", up to step {many}"),
+        many @ START_UP_TOLD.. => format!(" with {many} warm-up steps"),
         _ => String::new(),
     };
     let text = format!("start-up {}{of}", duration(start.len()));

@@ -4,7 +4,7 @@ use super::words::class;
 use super::{Bound, Verdict};
 use activity::Ns;
 use activity::text::printable;
-use findings::Says;
+use findings::{Finding, Rule, Says, no_cure};
 
 impl Verdict {
     /// Takes the words of a finding, where that tells of the same time or of more.
@@ -27,11 +27,26 @@ impl Verdict {
         self.cost_ns = part(self.span_ns);
     }
 
-    /// All in one sentence: what bounds it, and what the best cure brings.
+    /// Takes what to do from what is found first, where nothing says what that brings.
+    pub(super) fn next_of(&mut self, first: Option<&Finding>, findings: &[Finding]) {
+        // The cure of what the headline names.
+        let named = first.filter(|it| it.says.is_some() && !it.cure.is_empty());
+        let is_work = self.text.starts_with(class(Bound::Host));
+        let uncured = findings.iter().find(|it| it.rule == Rule::NoCure);
+        let uncured = uncured.filter(|_| is_work).map(no_cure::next);
+        match (named, uncured) {
+            (Some(it), _) => self.next = format!("try {}", it.cure),
+            (None, Some(next)) => next.clone_into(&mut self.next),
+            (None, None) => {}
+        }
+    }
+
+    /// All in one sentence: what bounds it, and what the best cure brings or what to do next.
     pub fn headline(&self) -> String {
-        match &self.gain {
-            Some(gain) => format!("{} · {gain}", self.text),
-            None => self.text.clone(),
+        match (&self.gain, self.next.as_str()) {
+            (Some(gain), _) => format!("{} · {gain}", self.text),
+            (None, "") => self.text.clone(),
+            (None, next) => format!("{} · {next}", self.text),
         }
     }
 

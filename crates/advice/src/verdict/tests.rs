@@ -1398,7 +1398,7 @@ fn beside_a_start(start: impl Fn(&mut Scene)) -> String {
         }
     }
     let verdict = by_steps(&mut scene).remove(0);
-    assert!(verdict.is_mostly_start);
+    assert!(verdict.is_mostly_beside);
     verdict.beside.join(" · ")
 }
 

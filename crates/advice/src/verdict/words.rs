@@ -171,6 +171,9 @@ impl Told<'_> {
     /// What is told behind a headline of kernels: why the GPU is idle meanwhile, and how to see what is in graphs.
     pub(super) fn beside(&self) -> Vec<String> {
         let split = self.split;
+        if (self.bound, self.of, split.counts[0]) == (Bound::Copy, Answered::Run, 0) {
+            return vec!["no kernel was recorded".to_owned()];
+        }
         if self.bound != Bound::Compute {
             return Vec::new();
         }
@@ -209,7 +212,11 @@ impl Told<'_> {
         let names: Vec<String> = by
             .iter()
             .filter(|d| share(d.0, by[0].0) >= 0.1)
-            .map(|d| format!("{} {}", d.1.label(), percent(share(d.0, split.whole()))))
+            .map(|d| match self.devices {
+                0 | 1 => format!("{} {}", d.1.label(), percent(share(d.0, split.whole()))),
+                // A share of the time of all together would be a riddle.
+                _ => d.1.label().to_owned(),
+            })
             .collect();
         let rest = share(split.before_copies(), split.whole());
         // What runs for a part of that only is not said to run.
