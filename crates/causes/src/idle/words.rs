@@ -155,7 +155,9 @@ impl Causes<'_> {
         let mut text = of_sync.map_or_else(|| self.part(main), str::to_owned);
         for (_, share) in others {
             let (label, time) = (share.piece.cause.label(), duration(share.total));
-            text += &format!("; {label} {time}");
+            let is_more = (share.piece.cause, main.piece.cause) == (Cause::Host, Cause::Host);
+            let other = if is_more { "other " } else { "" };
+            text += &format!("; {other}{label} {time}");
             if let culprit @ Culprit::Row(..) = share.piece.culprit {
                 text += &format!(" ({})", self.name_of(culprit));
             }
@@ -405,7 +407,12 @@ impl Causes<'_> {
     /// The greatest cause in words.
     fn part(&self, main: &MainCause<'_>) -> String {
         let text = self.cpu_words(main);
-        let text = text.unwrap_or_else(|| self.gpu_words(main));
+        let mut text = text.unwrap_or_else(|| self.gpu_words(main));
+        // A legend has that as launching.
+        let of = (main.piece.cause, self.group(main.gap, main.piece));
+        if of == (Cause::Host, Group::Launch) {
+            text.insert_str(0, "between launches ");
+        }
         match main.piece.certainty {
             Certainty::Likely => format!("likely {text}"),
             Certainty::Fact | Certainty::Unknown => text,
@@ -441,6 +448,7 @@ impl Causes<'_> {
 fn capital(text: &str) -> String {
     let words = [
         "the ",
+        "between ",
         "records ",
         "likely ",
         "no record",

@@ -267,7 +267,7 @@ fn the_range_under_the_gap_is_named() {
     // Outer ends 2 us before the launch; inner covers 55 of the 69 us of it. The profiler's step says nothing.
     found
         .sentence
-        .must_begin("The CPU was in aten::inner for 55.0 µs of 76.0 µs before");
+        .must_begin("Between launches the CPU was in aten::inner for 55.0 µs of 76.0 µs before");
 }
 
 /// A function is open for 69 of 76 us: what an operator within it takes is no time beside it.
@@ -281,7 +281,8 @@ fn a_function_has_the_time_of_what_it_calls() {
         .call("cudaLaunchKernel", 81_000, 82_000)
         .kernel("second", 1, 86_000, 90_000);
     let (_, found) = pieces(&mut scene, 1, 60_000);
-    let said = "The CPU was in forward for 69.0 µs of 76.0 µs before it launched second.";
+    let said =
+        "Between launches the CPU was in forward for 69.0 µs of 76.0 µs before it launched second.";
     assert_eq!(found.sentence, said);
 }
 
