@@ -60,7 +60,7 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     let pins = Finding {
         title: format!(
             "{} of pageable memory {} at {} GB/s: {} in {}{staging}{}",
-            activity::text::counted(at.len() as u64, "copy", "copies"),
+            copies.counted(),
             if at.len() == 1 { "runs" } else { "run" },
             rate(gbps),
             bytes(moved),
@@ -106,6 +106,8 @@ pub(super) struct Staged {
     pub moved: u64,
     pub time: Ns,
     saving: f64,
+    /// Where all of them go.
+    way: Option<Direction>,
     /// Bytes that come once, before the work.
     once: u64,
     /// What the CPU was seen at in their calls.
@@ -148,6 +150,8 @@ impl Staged {
                 continue;
             }
             let length = span.len();
+            let is_alone = copies.at.is_empty() || copies.way == Some(copy.direction);
+            copies.way = is_alone.then_some(copy.direction);
             copies.ends.insert(span.end);
             copies.once += if is_set_up(it) { copy.bytes } else { 0 };
             copies.moved += copy.bytes;
@@ -164,6 +168,15 @@ impl Staged {
             copies.at.push((length, Occurrence::Row(place)));
         }
         copies
+    }
+
+    /// "28 D2H copies": those of one direction may be far slower than the others.
+    fn counted(&self) -> String {
+        let way = self
+            .way
+            .map_or(String::new(), |it| format!("{} ", it.label()));
+        let [one, many] = ["copy", "copies"].map(|it| way.clone() + it);
+        activity::text::counted(self.at.len() as u64, &one, &many)
     }
 
     /// Idle time in their calls, which return when a copy is staged: until then nothing else is launched. Such a copy also
