@@ -42,9 +42,46 @@ pub fn lines(area: Rect) -> impl DoubleEndedIterator<Item = Rect> {
     (area.y..area.bottom()).map(move |y| Rect::new(area.x, y, area.width, 1))
 }
 
+/// A text in so many lines. What is longer ends with a clause, which says more than a part of one.
+pub fn clauses(text: &str, columns: usize, lines: usize) -> Vec<String> {
+    let mut pieces = wrap(text, columns);
+    if pieces.len() <= lines {
+        return pieces;
+    }
+    let is_whole = |part: &str| part.matches('(').count() == part.matches(')').count();
+    let ends = text.rmatch_indices([';', ',', ':']).map(|it| it.0);
+    let ends = ends.filter(|&at| text[at + 1..].starts_with(' ') && is_whole(&text[..at]));
+    let mut clauses = ends.take_while(|at| *at > columns / 2);
+    let fits = |at: usize| Some(wrap(&text[..at], columns)).filter(|it| it.len() <= lines);
+    clauses.find_map(fits).unwrap_or_else(|| {
+        pieces.truncate(lines);
+        if let Some(last) = pieces.last_mut() {
+            last.push_str(" …");
+        }
+        pieces
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_too_long_ends_with_a_clause() {
+        let text = "kernels (3 ms, most) and H2D run one after another: 0 % of it, and so on";
+        assert_eq!(
+            clauses(text, 60, 2).concat().replace(' ', ""),
+            text.replace(' ', "")
+        );
+        let first = "kernels (3 ms, most) and H2D run one after another";
+        assert_eq!(clauses(text, 60, 1), [first]);
+        assert_eq!(
+            clauses(text, 62, 1),
+            ["kernels (3 ms, most) and H2D run one after another: 0 % of it"]
+        );
+        // No clause of it fits.
+        assert_eq!(clauses(text, 20, 1), ["kernels (3 ms, most) …"]);
+    }
 
     #[test]
     fn nothing_is_written_outside() {

@@ -127,7 +127,8 @@ impl VerdictLine {
             {
                 told = first;
             }
-            pen::text(buf, line, 1, &pen::cut(told, room), theme.fg(Role::Dim));
+            let told = pen::clauses(told, room, 1).concat();
+            pen::text(buf, line, 1, &pen::cut(&told, room), theme.fg(Role::Dim));
         }
         // Its word stands out, as on one line.
         pen::text(buf, area, 1, &self.head, theme.bold(self.role));

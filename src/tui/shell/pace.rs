@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 /// Frames are at least this far apart: 40 a second. One that answers a key is drawn at once.
 const FRAME: Duration = Duration::from_millis(25);
-/// Where nobody has pressed a key for a while, frames take one part in so many of the time, and are so far apart at most.
+/// Where nobody has pressed a key for a while, frames take one part in so many of the time. They are so far apart at most.
 const REST: u32 = 80;
 const FAR: Duration = Duration::from_millis(250);
 const AWHILE: Duration = Duration::from_secs(2);

@@ -244,8 +244,8 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
         self
     }
 
-    /// The same, asked about a run that goes on no sooner than `pace` after the last time, and as far apart as its share
-    /// of the time lets it. Where it is zero, at once.
+    /// The same, asked about a run that goes on no sooner than `pace` after the last time. Questions are as far apart as its
+    /// share of the time lets them be. Where it is zero, at once.
     pub fn paced(&mut self, pace: fn(run: &Run, last: A, now: A) -> Duration) -> &mut Self {
         self.pace = pace;
         self

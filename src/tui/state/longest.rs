@@ -19,6 +19,8 @@ pub struct LongestGaps {
     shown: usize,
     /// What was selected last: as long as that is selected, the next one is meant.
     last: Selection,
+    /// What was put into view then: who looks at more since, or elsewhere, means the longest of that.
+    put: Span,
     /// Gaps of its GPU, how many are about as long, and how long all of those are.
     alike: Option<[usize; 3]>,
 }
@@ -36,8 +38,12 @@ impl State {
     /// Selects the longest gap of what is in view: of the selected lane, else of all GPUs. Again: the next one.
     pub(crate) fn select_longest_gap(&mut self) {
         let selected = self.focus.selection;
-        let before = self.focus.longest.filter(|it| it.last == selected);
         let in_view = self.focus.camera.viewport.window;
+        let is_inside = |it: &LongestGaps| it.put.hull(in_view) == it.put;
+        let before = self
+            .focus
+            .longest
+            .filter(|it| it.last == selected && is_inside(it));
         let (view, shown) = before.map_or((in_view, 0), |it| (it.view, it.shown));
         let rows: Vec<RowKind> = match selected.row.filter(|row| row.lane().is_some()) {
             Some(lane) => vec![lane],
@@ -52,7 +58,7 @@ impl State {
             self.focus.longest = None;
             return self.say(match shown {
                 0 if is_profilers => "what is idle in view is profiler overhead, and nothing else",
-                0 => "it is never idle in view between its first operation and its last one",
+                0 => "no GPU is idle in view between its operations",
                 _ => "that was the last gap of what was in view; L begins again with the longest",
             });
         };
@@ -73,16 +79,17 @@ impl State {
                 }
             })
         });
-        self.focus.longest = Some(LongestGaps {
-            view,
-            shown,
-            last,
-            alike,
-        });
         let around = Span::new(gap.start - gap.len(), gap.end + gap.len());
         let is_small = gap.len() < view.len() / SMALL;
         let viewport = &mut self.focus.camera.viewport;
         viewport.show(if is_small { around } else { view });
+        self.focus.longest = Some(LongestGaps {
+            view,
+            shown,
+            last,
+            put: self.focus.camera.viewport.window,
+            alike,
+        });
     }
 
     /// Which part of a device's idle time a selected gap is, of what was in view when the longest one was asked for: "4,095 gaps

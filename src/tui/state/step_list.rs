@@ -69,7 +69,7 @@ impl StepList {
             let (is_odd, mut what) = told(steps, &why, at);
             // What most of them take longer for is what the headline says.
             if headline.bound_by == Bound::Peer && main.slow.iter().any(|it| it.step == at) {
-                what = format!("+{}: late rank", duration(span.len() - main.median_ns));
+                "late rank".clone_into(&mut what);
             }
             let shares = each.fold(Shares::default(), add);
             if !is_odd && main.steps.binary_search(&at).is_ok() {
@@ -153,8 +153,7 @@ fn told(steps: &Steps, why: &[Option<String>], at: usize) -> (bool, String) {
         _ if !kind.is_uneven && over.abs() <= (kind.median_ns / 20).max(kind.deviation_ns) => {
             "typical".to_owned()
         }
-        _ if over < 0 => format!("-{}", duration(-over)),
-        _ => format!("+{}", duration(over)),
+        _ => format!("median {}", duration(kind.median_ns)),
     };
     match kind.name.as_str() {
         "" => (is_odd, told),

@@ -14,7 +14,7 @@ use activity::text::{plural, printable};
 use activity::{Ns, units};
 use advice::verdict::nothing_ran;
 use causes::evidence::Evidence;
-use findings::{Change, Finding, Predicted, Severity};
+use findings::{Change, Finding, Predicted, Rule, Severity};
 use trace::{LaneKind, Trace, describe};
 
 /// Places that a finding shows in the list.
@@ -213,7 +213,12 @@ fn rest(finding: &Finding) -> String {
     let places = plural(finding.count, "place");
     let predicted = finding.predicted.as_ref();
     let certainty = predicted.map_or_else(|| finding.refusal(), Predicted::certainty);
-    let told = format!("{}: {places}. {certainty}", finding.rule.name());
+    // What nobody knows a cure of may have one that is likely.
+    let rule = match finding.rule {
+        Rule::NoCure => String::new(),
+        rule => format!("{}: ", rule.name()),
+    };
+    let told = format!("{rule}{places}. {certainty}");
     printable(told.trim_end())
 }
 

@@ -332,6 +332,10 @@ fn the_longest_gap_is_that_of_all_gpus_and_again_the_next_one() {
             .take()
             .is_some_and(|it| it.contains("last gap"))
     );
+    // Whoever looks at more since means the longest of that.
+    app.state.focus.camera.viewport.show(Span::new(0, 15 * MS));
+    press(&mut app, "L0L");
+    assert_eq!(selected(&app), Some((20 * MS, 5 * MS)));
     // Of what is in view, and of a lane where one is selected.
     press(&mut app, "~0");
     app.state.focus.camera.viewport.show(Span::new(0, 15 * MS));

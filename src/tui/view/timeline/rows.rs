@@ -257,7 +257,11 @@ pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
         let other = others + (OTHER.len() + 3) * others.min(1);
         on.len() + "idle: ".len() + each.sum::<usize>() + other
     };
-    while width(&parts, others.len()) > room + 2 {
+    let of = format!(" of {}", units::duration(state.figures_span().len()));
+    // Where that is not what the axis shows it is said in any case.
+    let is_less = state.figures_span() != state.focus.camera.viewport.window;
+    let base = pen::width(&of) * usize::from(is_less && !is_early);
+    while width(&parts, others.len()) + base > room + 2 {
         let least = (0..parts.len()).min_by_key(|&i| parts[i].2);
         let Some(least) = least else { break };
         others.push(parts.remove(least).0);
@@ -268,7 +272,6 @@ pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
         last.1 = OTHER.to_owned();
     }
     // The headline's shares are of whole steps, these of what is in view: said where there is room.
-    let of = format!(" of {}", units::duration(state.figures_span().len()));
     let has_room = width(&parts, others.len()) + pen::width(&of) <= room + 2 && !is_early;
     let parts = parts.iter().map(|it| (it.0, words(it.1, it.2)));
     let mut legend: Vec<_> = parts.chain(others).collect();

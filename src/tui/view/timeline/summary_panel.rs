@@ -64,7 +64,7 @@ impl SummaryPanel {
         self.lines.len() as u16
     }
 
-    /// Prepares what fits in `room` lines of so many columns, of the variants and of the findings; nothing in fewer than three.
+    /// Prepares what fits in `room` lines of so many columns, of the variants and of the findings; nothing in fewer than two.
     pub(super) fn new(
         state: &State,
         (has_variants, has_findings): (bool, bool),
@@ -72,7 +72,7 @@ impl SummaryPanel {
         room: usize,
     ) -> SummaryPanel {
         let mut lines = Vec::new();
-        if room < 3 {
+        if room < 2 {
             return SummaryPanel { lines };
         }
         if has_variants {
@@ -110,16 +110,14 @@ impl SummaryPanel {
                     break;
                 }
                 // Of the first there is as much as fits.
-                let fit = pieces.len().min(left.max(1));
-                lines.extend(pieces.iter().take(fit).enumerate().map(|(i, piece)| {
-                    let goes_on = if i + 1 == fit && fit < pieces.len() {
-                        " …"
-                    } else {
-                        ""
-                    };
-                    SummaryLine::Finding(format!("{piece}{goes_on}"), (i == 0).then_some(*mark))
-                }));
-                left = left.saturating_sub(fit);
+                let pieces = pen::clauses(&words(finding), columns, left.max(1));
+                left = left.saturating_sub(pieces.len());
+                lines.extend(
+                    pieces
+                        .into_iter()
+                        .enumerate()
+                        .map(|(i, piece)| SummaryLine::Finding(piece, (i == 0).then_some(*mark))),
+                );
                 shown += 1;
                 let advice = pen::wrap(&printable(&finding.advice), columns);
                 if advice.len() <= spare {
