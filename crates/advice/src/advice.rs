@@ -507,6 +507,7 @@ fn counted_in(steps: &Steps, window: Span, kind: usize) -> OfSteps {
         of: kind,
         first: steps.steady.start,
         found: steps.spans.len(),
+        is_mean: steps.main().is_uneven,
     }
 }
 

@@ -62,8 +62,14 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         && [Work::Compiling, Work::Building]
             .iter()
             .any(|it| cold.has.is_mostly(*it, time));
+    // What traces and lowers it goes with it.
+    let beside = match is_each {
+        true => scope.devices.iter().map(|f| cold.beside(f)).max(),
+        false => None,
+    };
     Some(Finding {
         severity: Severity::warn_where(is_much),
+        beside_ns: beside.map_or(0, |it| (it - inside.unwrap_or(0)).max(0)),
         gain: (is_held && is_much)
             .then(|| format!("up to {} from pinning earlier", duration(pinned))),
         title: format!(
@@ -180,6 +186,17 @@ impl Cold<'_, '_> {
                 true => " The driver also compiles PTX for this GPU: build for its architecture (nvcc -arch), so that the program brings machine code.",
                 false => "",
             }
+    }
+
+    /// How long a device runs no kernel where it is idle in some of that.
+    fn beside(&self, f: &DeviceFigures) -> Ns {
+        let all = Span::merged(self.has.spans.concat());
+        let holds = |gap: &Span| {
+            let at = all.partition_point(|it| it.end <= gap.start);
+            all.get(at).is_some_and(|it| it.start < gap.end)
+        };
+        let gaps = self.scope.gaps(f).map(|it| it.0.span);
+        self.scope.beside(f, gaps.filter(holds), 0)
     }
 
     /// Calls that load code or make a context, and overheads that are named so.

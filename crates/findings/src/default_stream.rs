@@ -174,7 +174,8 @@ impl Order {
 
     /// What ran there and on the default stream, and what that takes at the least where no stream waits for another.
     fn together(&self, scope: &Scope, f: &DeviceFigures, default: LaneId) -> (Vec<Span>, Ns) {
-        let sms = scope.trace.devices()[f.index].info.multiprocessors;
+        let info = &scope.trace.devices()[f.index].info;
+        let sms = f64::from(info.multiprocessors);
         let (mut spans, mut packed, mut own) = (Vec::new(), 0.0, 0);
         for ((lane, _), activity) in scope.operations(f) {
             let length = activity.span.len();
@@ -184,10 +185,12 @@ impl Order {
                 continue;
             }
             spans.push(activity.span);
-            // Each block may have an SM of its own.
-            if let (What::Kernel(it), true) = (activity.what, sms > 0) {
-                let blocks = occupancy::blocks(&scope.trace.shape(it.shape));
-                packed += length as f64 * (blocks as f64 / f64::from(sms)).min(1.0);
+            // Blocks fill what SMs have room for; where nobody knows that, each has one of its own.
+            if let (What::Kernel(it), true) = (activity.what, sms > 0.0) {
+                let shape = scope.trace.shape(it.shape);
+                let waves = occupancy::theoretical(&shape, info).map(|it| it.waves);
+                let waves = waves.unwrap_or(occupancy::blocks(&shape) as f64 / sms);
+                packed += length as f64 * waves.min(1.0);
             }
         }
         let longest = self.streams.values().map(|it| it.busy).max();

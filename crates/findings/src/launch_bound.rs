@@ -43,7 +43,18 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         _ => (0, None),
     };
     let found = scope.found(f.span_ns, idle + more + fused, &longest);
+    // Larger batches have fewer kernels, and a graph has the same.
+    let batched = match beside.is_none() && refused.is_none() {
+        true => short(scope, f),
+        false => 0,
+    };
     let (advice, cure, change, how) = late.cure(beside, is_jax);
+    let is_told = cure.is_empty() && 20 * batched > idle;
+    let cure = if is_told {
+        "using a CUDA graph or larger batches"
+    } else {
+        cure
+    };
     let at = line
         .as_ref()
         .map_or("CPU work".to_owned(), LineShare::culprit);
@@ -70,7 +81,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         cure,
         is_all: fused > 0 && 20 * found.bound_ns >= 19 * f.span_ns,
         advice,
-        beside_ns: scope.beside(f, late.gaps.iter().copied(), idle + more),
+        beside_ns: scope.beside(f, late.gaps.iter().copied(), idle + more) + batched,
         change: scope.change(change, line.as_ref()),
         ..found
     })
@@ -110,7 +121,7 @@ fn leading(scope: &Scope, f: &DeviceFigures) -> String {
 }
 
 /// What kernels take that are shorter than a launch.
-fn short(scope: &Scope, f: &DeviceFigures) -> Ns {
+pub(super) fn short(scope: &Scope, f: &DeviceFigures) -> Ns {
     let of = configs::of_device(scope, f).iter();
     let short = of.filter(|it| it.usual < LAUNCH);
     short.map(|it| it.row.total_ns).sum()

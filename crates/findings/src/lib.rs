@@ -211,6 +211,8 @@ pub struct OfSteps {
     /// Which of all steps that were found is the first of them.
     pub first: usize,
     pub found: usize,
+    /// Whether they are uneven.
+    pub is_mean: bool,
 }
 
 /// A headline's words of a cause that is known by its name.

@@ -256,14 +256,20 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
         None if advice == host_bound::MANAGED.0 => Rule::ManagedMemory,
         None => Rule::NoCure,
     };
+    // Kernels wait for pages, too, and nobody knows how long.
+    let (cure, change, pages) = match rule {
+        Rule::NextBatch => ("preparing batches ahead", "workers", 0),
+        Rule::ManagedMemory if !placed.is_once => {
+            ("prefetching pages", "prefetch", f.recorded_ns() - time)
+        }
+        _ => ("", "", 0),
+    };
     Some(Finding {
         rule,
-        severity: found_at.severity.keep_where(placed.batch.is_some()),
-        cure: if placed.batch.is_some() {
-            "preparing batches ahead"
-        } else {
-            ""
-        },
+        severity: found_at.severity.keep_where(!cure.is_empty()),
+        cure,
+        is_all: pages > 0,
+        beside_ns: pages,
         title: format!(
             "{} keeps the GPU idle for {} ({}){}{}",
             what,
@@ -276,33 +282,40 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
             },
         ),
         advice: advice.to_owned(),
-        says: placed
-            .batch
-            .map(|(it, waits)| Says {
-                bound: Bound::Host,
-                part: f.part(time),
-                why: match percent(share(waits, f.idle_ns)).as_str() {
-                    "100 %" => format!("waiting for the next batch of {}", bytes(it)),
-                    part => format!("{part} of it waiting for the next batch of {}", bytes(it)),
-                },
-            })
-            .or(waits.map(|why| Says {
-                bound: Bound::Unknown,
-                part: f.part(time),
-                why,
-            })),
-        change: scope.change(
-            if placed.batch.is_some() {
-                "workers"
-            } else {
-                ""
-            },
-            None,
-        ),
+        says: says(f, time, &placed, waits, pages > 0),
+        change: scope.change(change, None),
         is_of_pauses: placed.batch.is_some(),
         ends_with: placed.ends_with,
         ..found_at
     })
+}
+
+/// What a headline says of it.
+fn says(
+    f: &DeviceFigures,
+    time: Ns,
+    placed: &Placed,
+    waits: Option<String>,
+    is_managed: bool,
+) -> Option<Says> {
+    let of_it = |time: Ns, what: &str| match percent(share(time, f.idle_ns)).as_str() {
+        "100 %" => what.to_owned(),
+        part => format!("{part} of it {what}"),
+    };
+    let (bound, why) = match (placed.batch, waits) {
+        (Some((it, waits)), _) => {
+            let batch = format!("waiting for the next batch of {}", bytes(it));
+            (Bound::Host, of_it(waits, &batch))
+        }
+        (None, Some(why)) => (Bound::Unknown, why),
+        _ if is_managed => {
+            let why = "in untraced CPU work with managed memory";
+            (Bound::Host, of_it(time, why))
+        }
+        _ => return None,
+    };
+    let part = f.part(time);
+    Some(Says { bound, part, why })
 }
 
 /// So many pauses are more than chance, and more are a habit.

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::around::{self, told};
+use super::launch_bound;
 use super::no_overlap::Engines;
 use super::words::{every_kernels, seen_at};
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first};
@@ -64,7 +65,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             why,
         }),
         instead_of: if is_each { &[Rule::LaunchBound] } else { &[] },
-        beside_ns: scope.beside(f, waits.gaps.iter().copied(), bound),
+        beside_ns: scope.beside(f, waits.gaps.iter().copied(), bound)
+            // What is done for many at once has fewer kernels.
+            + if is_each { launch_bound::short(scope, f) } else { 0 },
         cure,
         // Where what comes back is staged, the next call waits all the same.
         cures: match change {

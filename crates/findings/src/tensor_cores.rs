@@ -174,6 +174,11 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
                 false => it.1,
             })
             .map(|times| saved(scope, &of, times))
+            .map(|[least, most]| match precision.contains("bf16") {
+                // Other kernels move half of the bytes then.
+                true => [least, most + (f.compute_ns - time(&of)).max(0) / 2],
+                false => [least, most],
+            })
             .filter(|it| !part.is_beside() && it[1] <= f.compute_ns - f.overlap_ns),
         says: (!is_half).then(|| Says::of_kernels(f, why)),
         change: match capability.0 {

@@ -80,7 +80,7 @@ impl Finding {
                 let all = if self.is_all { "all of it, " } else { "" };
                 let [least, most] = [self.most(), self.at_most()];
                 let beside = match least < most {
-                    true => format!(", {} with copies and pauses beside it", duration(most)),
+                    true => format!(", {} with what lies beside it", duration(most)),
                     false => String::new(),
                 };
                 format!("; could save at most {all}{}{of}{beside}", duration(least))
@@ -112,8 +112,16 @@ impl Finding {
             }
             (Some(_), Some(it)) => Some(format!("{cure} saves {}", it.in_words())),
             _ if self.is_all => Some(format!("try {cure}")),
+            _ if self.most() == 0 => None,
             _ => {
-                (self.most() > 0).then(|| format!("up to {} from {cure}", duration(self.at_most())))
+                // Of uneven steps the headline has no one length.
+                let of = self.step.filter(|it| it.is_mean);
+                let of = of.map(|it| format!(" of {} a step (mean)", duration(it.one)));
+                let most = duration(self.at_most());
+                Some(format!(
+                    "up to {most}{} from {cure}",
+                    of.unwrap_or_default()
+                ))
             }
         }
     }

@@ -387,7 +387,7 @@ fn beside(
         }
         let class = verdict.text.split(':').next().unwrap_or_default();
         // What happened once or twice is no saving of the next run, and what kernels do has to be done.
-        let is_saved = odd.recur() && odd.bound_by != Bound::Compute;
+        let is_saved = odd.is_habit() && odd.bound_by != Bound::Compute;
         let saves = is_saved.then(|| format!("{} · ", odd.gain()));
         verdict.gain = Some(format!(
             "{}the others are {class} ({})",

@@ -232,6 +232,12 @@ impl OddSteps {
         self.count == 1 && (is_more || self.bound_by == Bound::Unknown)
     }
 
+    /// Whether a next run has them, too: what comes twice in one place is in a loop.
+    pub fn is_habit(&self) -> bool {
+        let is_named = !matches!(self.held.as_str(), "" | EACH | UNTRACED);
+        self.recur() || self.count > 1 && is_named
+    }
+
     /// Whether they come again and again, and not once.
     pub fn recur(&self) -> bool {
         self.every.is_some() || self.count >= cases::LOOP_MIN.value()

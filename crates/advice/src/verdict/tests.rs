@@ -1223,6 +1223,10 @@ fn odd_steps_that_lose_more_take_the_headline() {
         (finding.most() - 20_000_000 / 11).abs() < 10_000,
         "{finding:?}"
     );
+    // What comes twice in one place is in a loop: 40 of 130.3 ms in 30 steps.
+    let twice = saving(31, |step| [5, 21].contains(&step), 20_000_000);
+    let gain = twice.gain.unwrap_or_default();
+    gain.must_begin("ending that saves at most 1.33 ms of 4.34 ms a step (mean)");
     // Every tenth of 41: 80 of 200 ms.
     let often = saving(42, |step| step % 10 == 5, 20_000_000);
     often

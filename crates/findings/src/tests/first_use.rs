@@ -894,6 +894,32 @@ fn a_kernel_that_is_compiled_anew_in_each_step_is_no_work_of_the_program() {
 }
 
 #[test]
+fn all_that_keeps_a_step_from_its_kernel_may_go_with_the_compiler() {
+    // Six rounds of 610 ms: 200 ms of the CPU, a copy, 400 ms, code that is loaded, a kernel of 2 ms.
+    let (mut scene, round) = (Scene::new(), 610 * MS);
+    for at in (0..6).map(|i| i * round) {
+        scene.call("cuMemcpyHtoDAsync", at + 200 * MS, at + 200 * MS + 5_000);
+        scene.copy(Direction::H2D, 7, 4096, at + 201 * MS, at + 202 * MS);
+        scene.call("cuModuleLoadData", at + 600 * MS, at + 601 * MS);
+        scene.call("cuLaunchKernel", at + 601 * MS, at + 601 * MS + 5_000);
+        scene.kernel("scale", 7, at + 602 * MS, at + 604 * MS);
+        scene.call("cuStreamSynchronize", at + 602 * MS, at + 604 * MS);
+    }
+    let window = Span::new(2 * round + 602 * MS, 5 * round + 605 * MS);
+    let found = in_scope(&scene.trace(), Some(window), PEAKS, all).into_iter();
+    let mut found = found.filter(|it| it.rule == Rule::ColdStart);
+    let found = found.next().expect("compiling");
+    assert_eq!(found.cure, "compiling once");
+    // Three times 608 ms lie between two kernels.
+    assert_eq!(
+        found.inside_ns.expect("within") + found.beside_ns,
+        3 * 608 * MS
+    );
+}
+
+const MS: Ns = 1_000_000;
+
+#[test]
 fn what_is_pinned_between_launches_over_and_over_is_a_loop() {
     // Kernels of 20 us, with pages locked for 30 us before each and let go for 10 us behind it, by the thread that launches or another.
     let scene = |thread: u32| {

@@ -106,7 +106,8 @@ fn what_is_launched_beside_a_graph_is_named() {
     let (cure, advice) = beside(true);
     assert_eq!(cure, "capturing more in the CUDA graph");
     assert!(advice.contains("one by one: sampler"), "{advice}");
-    assert_eq!(beside(false).0, "using a CUDA graph");
+    // Of kernels of 2 us larger batches have fewer.
+    assert_eq!(beside(false).0, "using a CUDA graph or larger batches");
 }
 
 /// A step of 800 us: a graph of 8 nodes, after 300 us a kernel, 70 us later another, and 360 us until the next graph.

@@ -133,6 +133,15 @@ fn a_host_at_other_work() {
     }
     let found = sick("host-bound", &mut beside);
     assert!(!found.advice.contains("managed memory"), "{}", found.advice);
+    // Nor does anybody know what the CPU does there, and for how long kernels wait for pages.
+    let mut managed = scene(5_000_000, "");
+    managed.call("cudaMallocManaged", -90_000, -80_000);
+    let found = sick("managed-memory", &mut managed);
+    assert_eq!(found.gain(0.0).as_deref(), Some("try prefetching pages"));
+    let whole = 95_000_000 - 6_000;
+    assert_eq!(found.promise(whole)[2], 1.0);
+    let why = found.says.expect("words for the headline").why;
+    why.must_have("in untraced CPU work with managed memory");
     // Of code that nobody knows nothing can be advised.
     cured("host-bound", &mut scene(5_000_000, ""));
     sick("no-cure", &mut scene(5_000_000, ""));

@@ -453,6 +453,27 @@ fn what_runs_beside_others_has_no_estimated_saving() {
     assert_eq!([estimated(1, true), estimated(2, false)], [None, None]);
 }
 
+/// Ten products of 1 ms in fp32 on an H200, and behind each another kernel of 0.2 ms.
+#[test]
+fn half_the_bytes_of_other_kernels_may_go_with_bf16() {
+    let mut scene = Scene::new();
+    scene.device(h200());
+    for at in (0..10).map(|i| i * 12 * MS / 10) {
+        scene.shaped(launch(2_904, 256), "ampere_sgemm_128x64_nn", 7, at, at + MS);
+        scene.shaped(launch(2_904, 256), "relu", 7, at + MS, at + 12 * MS / 10);
+    }
+    let found = sick_of(&mut scene, "idle-tensor-cores");
+    // At least 1 / 3.7 of the products is left. At most it is 1 / 14.8, and half of the other 2 ms.
+    let [least, most] = found.estimated.expect("a range");
+    assert!((least - 7_297_297).abs() < 10, "{least}");
+    assert!((most - 9_324_324 - 1_000_000).abs() < 10, "{most}");
+}
+
+fn sick_of(scene: &mut Scene, rule: &str) -> Finding {
+    let mut all = all_of(scene).into_iter();
+    all.find(|it| it.rule.name() == rule).expect("found")
+}
+
 /// Ten products of 1 ms in fp32, and ten kernels of attention of 0.2 ms: these use tensor cores in their own way.
 #[test]
 fn attention_in_fp32_is_no_product_without_tensor_cores() {

@@ -9,10 +9,15 @@ use trace::testing::Sentence;
 /// Kernels of one block on four streams by turns, launched ahead. One on the default stream stands between two of them, or
 /// all of them run `beside` each other.
 fn by_turns(is_beside: bool, framework: &str, pause: Ns) -> Scene {
+    blocks_by_turns(1, is_beside, framework, pause)
+}
+
+/// The same of kernels of so many blocks.
+fn blocks_by_turns(blocks: u32, is_beside: bool, framework: &str, pause: Ns) -> Scene {
     let mut scene = Scene::new();
     scene.device(h200());
     scene.name(framework);
-    let few = launch(1, 64);
+    let few = launch(blocks, 64);
     let mut now = 400_000;
     for i in 0..24 {
         let at = i * 10_000;
@@ -46,6 +51,12 @@ fn a_default_stream_that_keeps_streams_apart() {
     // Pauses of 2 us behind the default stream's work go as well, but for the last.
     let found = sick("default-stream", &mut by_turns(false, "work", 2_000));
     assert_eq!(found.bound_ns, 24 * 300_900 - 6 * 300_000 + 23 * 2_000);
+    // An SM has room for 32 blocks of two warps: 132 blocks leave 31 of 32 places to other streams.
+    let found = sick(
+        "default-stream",
+        &mut blocks_by_turns(132, false, "work", 0),
+    );
+    assert_eq!(found.bound_ns, 24 * 300_900 - 6 * 300_000);
     // More blocks are not what they lack.
     cured("under-filled-gpu", &mut by_turns(false, "cupy_add", 0));
     let found = sick("default-stream", &mut by_turns(false, "work", 0));

@@ -217,7 +217,7 @@ fn what_prepares_a_batch_ahead_also_hides_its_copy() {
     assert_eq!(found.promise(whole), [0.0, 200e6 / whole as f64, most]);
     found
         .worth()
-        .must_have("could save at most 200 ms, 240 ms with copies and pauses beside it");
+        .must_have("could save at most 200 ms, 240 ms with what lies beside it");
 }
 
 #[test]
@@ -250,6 +250,32 @@ fn a_prediction_is_told_as_a_range_where_it_is_one() {
     assert_eq!(told(5_700_000, 6_300_000), "pinning saves 4.00 ms");
     assert_eq!(told(5_200_000, 7_000_000), "pinning saves 3.00 to 4.80 ms");
     assert_eq!(told(5_200_000, 10_400_000), "pinning saves at most 4.80 ms");
+}
+
+#[test]
+fn of_uneven_steps_a_bound_says_what_it_is_of() {
+    let of = |is_mean| {
+        let step = OfSteps {
+            one: 101_000_000,
+            all: 1_010_000_000,
+            is_mean,
+            ..OfSteps::default()
+        };
+        let finding = Finding {
+            severity: Severity::Warning,
+            bound_ns: 792_000_000,
+            step: Some(step),
+            cure: "using more DataLoader workers",
+            ..Finding::default()
+        };
+        finding.gain(0.0).expect("a cure")
+    };
+    assert_eq!(
+        of(false),
+        "up to 79.2 ms from using more DataLoader workers"
+    );
+    let mean = "up to 79.2 ms of 101 ms a step (mean) from using more DataLoader workers";
+    assert_eq!(of(true), mean);
 }
 
 #[test]
