@@ -434,6 +434,7 @@ fn findings_of_a_few_of_the_steps_say_of_how_many() {
             of: 74,
             first: 16,
             found: 79,
+            is_mean: false,
         };
         let found = [Finding {
             step: Some(of),
