@@ -48,12 +48,7 @@ fn gradients(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 }
 
 fn arrays(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    // Kernels that OpenACC or OpenMP makes are called so. What a program copies itself may be another array of the same size.
-    let is_made = |it: &str| {
-        let is_so = |with: &&str| it.starts_with(with);
-        ["nvkernel_", "__omp_offloading"].iter().any(is_so) || it.ends_with("_gpu")
-    };
-    if !scope.has_name(is_made) {
+    if !scope.has_name(is_of_region) {
         return None;
     }
     let (at, moved, all) = trips(scope, f);
@@ -80,11 +75,18 @@ fn arrays(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     })
 }
 
-/// Large copies up that each follow a copy down of as many bytes at once, what they move, and what all copies up do.
+/// Kernels that OpenACC or OpenMP makes of a region are called so. What a program copies itself may be another array of the same size.
+fn is_of_region(kernel: &str) -> bool {
+    let is_so = |with: &&str| kernel.starts_with(with);
+    ["nvkernel_", "__omp_offloading"].iter().any(is_so) || kernel.ends_with("_gpu")
+}
+
+/// Large copies up that, behind a kernel of a region, each follow a copy down of as many bytes at once, what they move, and what all copies up do.
 fn trips(scope: &Scope, f: &DeviceFigures) -> (Vec<(Ns, Occurrence)>, u64, u64) {
     let graph = scope.causes.graph();
     let (mut at, mut moved, mut all) = (Vec::new(), 0, 0);
-    let (mut down, mut since) = (Vec::new(), Ns::MIN);
+    let (mut down, mut since, mut is_region) = (Vec::new(), Ns::MIN, false);
+    let names = scope.trace.names();
     let ops = graph.ops.of_device(f.index).iter();
     for &op in ops.filter(|op| f.span.contains(graph.ops.start[**op as usize])) {
         let span = graph.ops.span(op);
@@ -98,14 +100,17 @@ fn trips(scope: &Scope, f: &DeviceFigures) -> (Vec<(Ns, Occurrence)>, u64, u64) 
                 all += it.bytes;
                 let is_at_once = span.start.saturating_sub(since) < (it.bytes / CPU_RATE) as Ns;
                 let same = down.iter().position(|bytes| *bytes == it.bytes);
-                if let Some(same) = same.filter(|_| is_at_once) {
+                if let Some(same) = same.filter(|_| is_at_once && is_region) {
                     down.swap_remove(same);
                     moved += it.bytes;
                     at.push((span.len(), Occurrence::Row(graph.ops.place(op))));
                     since = span.end;
                 }
             }
-            What::Kernel(_) => down.clear(),
+            What::Kernel(it) => {
+                down.clear();
+                is_region = is_of_region(names.full(scope.trace.shape(it.shape).name));
+            }
             _ => {}
         }
     }
