@@ -8,6 +8,7 @@
 
 mod instead;
 mod odd;
+mod outside;
 mod parts;
 mod path;
 mod retold;
@@ -197,7 +198,7 @@ pub fn find(
             whole.beside.extend(told);
         }
         let told = is_run.then(loaded).flatten();
-        let told = told.map_or_else(|| scope::outside(trace), |it| vec![it]);
+        let told = told.map_or_else(|| outside::told(trace, causes), |it| vec![it]);
         whole.beside.extend(told);
         whole
             .beside

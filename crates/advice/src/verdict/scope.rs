@@ -58,48 +58,6 @@ pub(super) fn other_kind(kind: &StepKind, part: f64) -> String {
     )
 }
 
-/// What a program does outside CUDA's calls before its first operation and behind its last one is told from so long on.
-/// It is also to be longer than all between. The profiler's own start is no matter of the program.
-const OUTSIDE_MIN: Ns = 500_000_000;
-
-/// "2.26 s outside CUDA before the first operation".
-pub(super) fn outside(trace: &Trace) -> Vec<String> {
-    let Some((all, ops)) = trace.extent().zip(trace.operations_extent()) else {
-        return Vec::new();
-    };
-    let before = Span::new(all.start, ops.start);
-    let behind = Span::new(ops.end, all.end);
-    let ends = [
-        (before, "before the first operation"),
-        (behind, "after the last operation"),
-    ];
-    let outside = |span: Span| {
-        let calls = trace.threads().flat_map(|(_, lane, _)| {
-            let rows = lane.starting(span);
-            rows.map(|row| lane.span(row).intersect(span))
-        });
-        let taken = calls.chain(causes::profilers(trace, span));
-        let taken: Vec<Span> = taken.map(|it| it.intersect(span)).collect();
-        span.len() - Span::union_len(taken)
-    };
-    let ends = ends.map(|it| (outside(it.0), it)).into_iter();
-    let told = ends.filter(|it| it.0 >= OUTSIDE_MIN.max(ops.len()));
-    told.map(|(time, (span, which))| {
-        let within = within(trace, span, |it| 2 * outside(it) > time);
-        let within = within.map(|it| format!(", most of it in {it}"));
-        let within = within.unwrap_or_default();
-        format!("{} outside CUDA {which}{within}", duration(time))
-    })
-    .collect()
-}
-
-/// The program's own range that holds most of what is asked for of a stretch, the shortest of several.
-fn within(trace: &Trace, stretch: Span, holds: impl Fn(Span) -> bool) -> Option<&str> {
-    let own = ranges(trace, stretch.end).filter(|it| it.1 == RangeKind::Nvtx);
-    let most = own.filter(|it| holds(it.0.intersect(stretch)));
-    most.min_by_key(|it| it.0.len()).map(|it| it.2)
-}
-
 /// The first batch of PyTorch's loader, where it takes a tenth as long as what the GPU does from its first operation on, or longer.
 pub(super) fn loaded(trace: &Trace, span: Ns, first: Ns) -> Option<String> {
     let is_loader = |name: &str| name.contains("DataLoader") && name.contains("__next__");
@@ -111,7 +69,7 @@ pub(super) fn loaded(trace: &Trace, span: Ns, first: Ns) -> Option<String> {
 }
 
 /// The ranges that begin before a moment: when, of which kind, by which name.
-fn ranges(trace: &Trace, until: Ns) -> impl Iterator<Item = (Span, RangeKind, &str)> {
+pub(super) fn ranges(trace: &Trace, until: Ns) -> impl Iterator<Item = (Span, RangeKind, &str)> {
     let mut all = Vec::new();
     for (id, lane) in trace.lanes().iter().enumerate() {
         if !matches!(lane.key().kind, LaneKind::Range { .. }) {

@@ -2,6 +2,7 @@
 
 mod asked;
 mod tree;
+mod work;
 
 use std::collections::BTreeMap;
 
@@ -30,9 +31,6 @@ const HALF: f64 = 0.5;
 const NEARLY_ALL: f64 = 0.8;
 /// A thread whose samples stand for so much less than the time was off its processor. Slow clocks make them half as many.
 const OFF_CPU: Ns = 3;
-
-/// So many functions in, what one is at is told by.
-const INNER: usize = 6;
 
 /// Samples by stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -139,31 +137,9 @@ impl StackCounts {
         known >= SAMPLES_MIN && 2 * known >= self.all
     }
 
-    /// Whether a compiler was at work in half of them, by names of functions and files. Looking for what was built, and importing the
-    /// compiler, is no such work. Without samples nothing says otherwise.
+    /// Whether a compiler was at work in half of them. Without samples nothing says otherwise.
     pub fn are_of_building(&self, trace: &Trace) -> bool {
-        let has = |it: &Frame, parts: &[&str]| {
-            let names = format!("{} {}", it.file, it.function).to_lowercase();
-            parts.iter().any(|part| names.contains(part))
-        };
-        let looks = |it: &Frame| has(it, &["importlib", "triton_key", "cache_key"]);
-        // vLLM calls what it compiled from a folder of that name.
-        let builds = |it: &Frame| {
-            has(it, &["compil", "nvrtc", "ptxas", "codegen", "llvm"])
-                && !it.file.contains("vllm/compilation")
-        };
-        let is_built = |it: &(&StackId, &u64)| {
-            let mut frames = trace.stacks().frames(*it.0);
-            let inner = trace.stacks().frames(*it.0).take(INNER);
-            frames.any(builds) && !inner.into_iter().any(looks)
-        };
-        2 * self
-            .stacks
-            .iter()
-            .filter(is_built)
-            .map(|it| it.1)
-            .sum::<u64>()
-            >= self.known(trace)
+        2 * self.of_building(trace).all >= self.known(trace)
     }
 
     /// Adds what was seen in other stretches.
@@ -178,15 +154,7 @@ impl StackCounts {
 
     /// Those with such a frame.
     pub fn filtered(&self, trace: &Trace, is_such: impl Fn(&Frame) -> bool) -> StackCounts {
-        let has = |it: &(&StackId, &u64)| trace.stacks().frames(*it.0).any(&is_such);
-        let stacks = self.stacks.iter().filter(has);
-        let stacks: FxHashMap<StackId, u64> = stacks.map(|(&id, &n)| (id, n)).collect();
-        let all = stacks.values().sum();
-        StackCounts {
-            stacks,
-            all,
-            ..StackCounts::default()
-        }
+        self.kept(|stack| trace.stacks().frames(stack).any(&is_such))
     }
 
     /// The line with most samples; `None` without any, or where that is in no file of the program's own.

@@ -23,6 +23,32 @@ const LONG: u32 = 64;
 /// A frame: how deep it lies, its symbol and its module.
 type Level = (u32, i64, i64);
 
+/// Libraries that compile: their functions have no names, and the library says what they do.
+const COMPILERS: &str = "libnvrtc libnvJitLink libnvvm libnvidia-ptxjitcompiler libLLVM";
+
+/// Stands for the symbol of a function of such a library.
+const UNNAMED: i64 = i64::MIN;
+
+/// A compiler's library by its file: "libnvrtc" of "/cuda/lib64/libnvrtc.so.13.3.33".
+fn compiler(module: &str) -> Option<&'static str> {
+    let file = module.rsplit('/').next().unwrap_or(module);
+    let mut all = COMPILERS.split(' ');
+    all.find(|it| file.starts_with(it))
+}
+
+/// The modules that are such libraries, each asked for once.
+#[derive(Default)]
+struct Compilers(FxHashMap<i64, bool>);
+
+impl Compilers {
+    fn has(&mut self, tables: &Tables, module: i64) -> bool {
+        *self.0.entry(module).or_insert_with(|| {
+            let name = tables.string(module).ok().flatten();
+            name.is_some_and(|it| compiler(&it).is_some())
+        })
+    }
+}
+
 /// The samples of the threads that call CUDA, by process. Python's own functions say nothing of a program in Python, whose
 /// samples are left out, but where a library's function is at work for long.
 pub(super) fn read(tables: &Tables, rows: &RowReader<'_>) -> rusqlite::Result<Vec<(u32, Samples)>> {
@@ -47,19 +73,28 @@ pub(super) fn read(tables: &Tables, rows: &RowReader<'_>) -> rusqlite::Result<Ve
         "kernelMode",
         "unresolved",
     ];
-    let mut count = 0;
+    let (mut count, mut compilers) = (0, Compilers::default());
     tables.each("SAMPLING_CALLCHAINS", &columns, |row| {
-        let is_function = small(row, 4) == 0 && small(row, 5) == 0;
-        let id = int(row, 0).filter(|_| is_function);
-        let (Some(id), Some(symbol)) = (id, int(row, 2)) else {
+        let module = int(row, 3).unwrap_or(0);
+        let symbol = match small(row, 5) {
+            0 => int(row, 2),
+            _ => compilers.has(tables, module).then_some(UNNAMED),
+        };
+        let id = int(row, 0).filter(|_| small(row, 4) == 0);
+        let (Some(id), Some(symbol)) = (id, symbol) else {
             return;
         };
         // A stack that is cut off names another function.
         if count == FRAMES_MAX {
             lost += u64::from(events.remove(&id).is_some());
         } else if let Some(of) = events.get_mut(&id) {
-            of.2.push((small(row, 1), symbol, int(row, 3).unwrap_or(0)));
-            count += 1;
+            // One stands for all of them in a row.
+            let has_it =
+                symbol == UNNAMED && of.2.iter().any(|it| (it.1, it.2) == (UNNAMED, module));
+            if !has_it {
+                of.2.push((small(row, 1), symbol, module));
+                count += 1;
+            }
         }
     })?;
     let mut events: Vec<_> = events.into_values().collect();
@@ -112,7 +147,12 @@ impl Known {
         for &(_, symbol, module) in &levels[levels.len().saturating_sub(LEVELS_MAX)..] {
             let mut known = self.named.get(&(symbol, module)).copied();
             if known.is_none() {
-                let [function, file] = [tables.string(symbol)?, tables.string(module)?];
+                let file = tables.string(module)?;
+                let library = || file.as_deref().and_then(compiler).map(str::to_owned);
+                let function = match symbol {
+                    UNNAMED => library(),
+                    _ => tables.string(symbol)?,
+                };
                 let cut = |it: Option<String>| {
                     let whole = it.unwrap_or_default();
                     String::from_utf8_lossy(&shortened(whole.as_bytes())).into_owned()
@@ -142,7 +182,9 @@ impl Known {
         let is_of = |it: &Frame, of: &str| of.split(' ').any(|of| it.file.starts_with(of));
         let mut inner = frames.iter().rev().map(|it| &self.all[*it].0);
         let inner = inner.find(|it| !is_of(it, OF_SYSTEM));
-        let (file, function) = match inner.filter(|it| !is_of(it, OF_OTHERS)) {
+        let compiles = |it: &Frame| compiler(it.file.trim_matches('<')).is_some();
+        let is_others = |it: &Frame| is_of(it, OF_OTHERS) && !compiles(it);
+        let (file, function) = match inner.filter(|it| !is_others(it)) {
             Some(it) => (it.file.trim_matches(['<', '>']), &*it.function),
             None => (INTERPRETER, "interpreter"),
         };
@@ -369,5 +411,44 @@ mod tests {
             all.iter().map(|it| frames(&it.1)).collect::<Vec<_>>(),
             [hashes]
         );
+    }
+
+    /// Functions of a compiler have no names; those of another library stay unknown.
+    #[test]
+    fn a_compiler_without_names_of_its_functions_is_told_by_its_library() {
+        let frames = |library: &str| {
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join("a.sqlite");
+            let sql = format!(
+                "CREATE TABLE StringIds (id INTEGER, value TEXT);
+                 INSERT INTO StringIds VALUES (1, '0x7f01'), (2, '0x7f02'), (3, 'getc'), (4, 'main'), (5, '/usr/lib/{library}'),
+                     (6, '/usr/lib/libc.so.6'), (7, '/home/a/solver');
+                 CREATE TABLE COMPOSITE_EVENTS (id INTEGER, start INTEGER, globalTid INTEGER);
+                 INSERT INTO COMPOSITE_EVENTS VALUES (1, 1000000, 16777223);
+                 CREATE TABLE SAMPLING_CALLCHAINS (id INTEGER, symbol INTEGER, module INTEGER, unresolved INTEGER, stackDepth INTEGER);
+                 INSERT INTO SAMPLING_CALLCHAINS VALUES (1, 3, 6, NULL, 0), (1, 1, 5, 1, 1), (1, 2, 5, 1, 2), (1, 4, 7, NULL, 3);"
+            );
+            let made = rusqlite::Connection::open(&path).and_then(|it| it.execute_batch(&sql));
+            made.expect("a file");
+            let tables = Tables::open(&path).expect("an export");
+            let mut rows = RowReader::new(&tables).expect("rows");
+            rows.threads.insert((0, 16_777_223));
+            let mut all = read(&tables, &rows).expect("samples");
+            let defs = all.remove(0).1.defs.into_iter();
+            let told = defs.filter_map(|it| match it {
+                SampleDef::Frame { frame, .. } => {
+                    Some(format!("{} {}", frame.file, frame.function))
+                }
+                _ => None,
+            });
+            told.collect::<Vec<_>>()
+        };
+        let compiles = [
+            "solver main",
+            "<libnvrtc.so.13> libnvrtc",
+            "<libc.so.6> getc",
+        ];
+        assert_eq!(frames("libnvrtc.so.13"), compiles);
+        assert_eq!(frames("libmesh.so.1"), ["solver main", "<libc.so.6> getc"]);
     }
 }

@@ -1,0 +1,219 @@
+//! What a program does outside CUDA's calls before its first operation and behind its last one.
+
+use activity::units::{duration, share};
+use activity::{Ns, RangeKind, Span, What};
+use causes::graph::OpId;
+use causes::stacks::StackCounts;
+use causes::{Causes, sum_by};
+use trace::{LaneKey, LaneKind, Trace};
+
+use super::scope;
+
+/// It is told from so long on, where it is also a tenth of the recording. The profiler's own start is no matter of the program.
+const OUTSIDE_MIN: Ns = 500_000_000;
+
+/// Pieces of it that are shorter lie between two calls, and are looked at no closer.
+const PIECE_MIN: Ns = 1_000_000;
+
+/// "2.26 s outside CUDA before the first operation, 82 % of it in rand, called by main in add_gpu".
+pub(super) fn told(trace: &Trace, causes: &Causes<'_>) -> Vec<String> {
+    let Some((all, ops)) = recorded(trace).zip(trace.operations_extent()) else {
+        return Vec::new();
+    };
+    let graph = causes.graph();
+    let each = || 0..graph.ops.len() as OpId;
+    let first = each().min_by_key(|it| graph.ops.start[*it as usize]);
+    let last = each().max_by_key(|it| graph.ops.end[*it as usize]);
+    let before = Span::new(all.start.min(ops.start), ops.start);
+    let behind = Span::new(ops.end, all.end.max(ops.end));
+    let ends = [
+        (before, first, "before the first operation"),
+        (behind, last, "after the last operation"),
+    ];
+    let told = ends.into_iter().filter_map(|(span, op, which)| {
+        let free = free(trace, span);
+        let time: Ns = free.iter().map(|it| it.len()).sum();
+        if time < OUTSIDE_MIN || !cases::LARGE_SHARE.is_reached_by(share(time, all.len())) {
+            return None;
+        }
+        let named = name(trace, causes, (span, &free, time), op?);
+        let named = named.map_or_else(String::new, |it| format!(", {it}"));
+        Some(format!("{} outside CUDA {which}{named}", duration(time)))
+    });
+    told.collect()
+}
+
+/// All that was recorded, samples too.
+fn recorded(trace: &Trace) -> Option<Span> {
+    let sampled = trace.processes().iter();
+    let sampled = sampled.filter_map(|it| it.sampled.extent());
+    trace.extent().into_iter().chain(sampled).reduce(Span::hull)
+}
+
+/// The parts of a stretch in which no thread is in a call, and the profiler does nothing.
+fn free(trace: &Trace, span: Span) -> Vec<Span> {
+    let calls = trace.threads().flat_map(|(_, lane, _)| {
+        let rows = lane.starting(span);
+        rows.map(|row| lane.span(row))
+    });
+    let taken = calls.chain(causes::profilers(trace, span));
+    let taken = Span::merged(taken.map(|it| it.intersect(span)).collect());
+    let mut from = span.start;
+    let mut free = Vec::new();
+    for it in taken.into_iter().chain([Span::new(span.end, span.end)]) {
+        free.push(Span::new(from, it.start.max(from)));
+        from = from.max(it.end);
+    }
+    free.retain(|it| !it.is_empty());
+    free
+}
+
+/// A stretch, its free parts, and how long those are.
+type Stretch<'a> = (Span, &'a [Span], Ns);
+
+/// What the thread did meanwhile that launched an operation: by the program's own ranges, by samples, or by calls of the system.
+fn name(
+    trace: &Trace,
+    causes: &Causes<'_>,
+    (span, free, time): Stretch<'_>,
+    op: OpId,
+) -> Option<String> {
+    let holds = |it: Span| 2 * within(free, it) > time;
+    let most = |it: &str| format!("most of it in {it}");
+    let own = scope::ranges(trace, span.end).filter(|it| it.1 == RangeKind::Nvtx && holds(it.0));
+    if let Some(it) = own.min_by_key(|it| it.0.len()) {
+        return Some(most(it.2));
+    }
+    let mut seen = StackCounts::default();
+    let long = free.iter().filter(|it| it.len() >= PIECE_MIN);
+    long.for_each(|it| causes.add_samples(op, *it, &mut seen));
+    let by_samples = seen.work(trace);
+    by_samples.or_else(|| {
+        let (process, thread) = causes.launcher(op)?;
+        // They lie among the ranges.
+        let kind = RangeKind::Nvtx;
+        let kind = LaneKind::Range { kind, thread };
+        let id = trace.lane_id(LaneKey { process, kind })?;
+        let lane = &trace.lanes()[id];
+        let rows = lane.rows(span);
+        let named = rows.filter_map(|row| {
+            let What::Range(of) = trace.what(id, row) else {
+                return None;
+            };
+            let is_call = of.kind == RangeKind::CpuOp;
+            is_call.then(|| (of.name, within(free, lane.span(row))))
+        });
+        let of_most = sum_by(named).into_iter().next();
+        let of_most = of_most.filter(|it| 2 * it.1 > time);
+        of_most.map(|it| most(trace.names().full(it.0)))
+    })
+}
+
+/// How much of a span lies in free parts.
+fn within(free: &[Span], span: Span) -> Ns {
+    let from = free.partition_point(|it| it.end <= span.start);
+    let parts = free[from..].iter().take_while(|it| it.start < span.end);
+    parts.map(|it| it.intersect(span).len()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use activity::{Frame, SampleDef, SampledThread, Samples, Sampling, StackSample};
+    use causes::graph::Graph;
+    use trace::testing::Scene;
+
+    const S: Ns = 1_000_000_000;
+
+    /// What 100 looks a second saw of the CPU in two seconds before a kernel of so long: these stacks by turns, outermost function first.
+    fn told_of(stacks: &[&[(&str, &str)]], kernel: Ns) -> Vec<String> {
+        let mut scene = Scene::new();
+        scene.call("cudaLaunchKernel", 2 * S, 2 * S + 5_000);
+        scene.kernel("k", 7, 2 * S + 6_000, 2 * S + kernel);
+        let (mut defs, mut ends, mut id) = (Vec::new(), Vec::new(), 0);
+        for stack in stacks {
+            for (depth, (file, function)) in stack.iter().enumerate() {
+                id += 1;
+                let caller = if depth == 0 { 0 } else { id - 1 };
+                let (file, function) = ((*file).to_owned(), (*function).to_owned());
+                let frame = Frame {
+                    file,
+                    function,
+                    line: 0,
+                };
+                let stack = SampleDef::Stack {
+                    id,
+                    caller,
+                    frame: id,
+                };
+                defs.extend([SampleDef::Frame { id, frame }, stack]);
+            }
+            ends.push(id);
+        }
+        let looks = (0..200).map(|i: i64| StackSample {
+            time: i * S / 100,
+            changed: vec![SampledThread {
+                thread: 1,
+                stack: ends[i as usize % ends.len()],
+                is_running: true,
+            }],
+        });
+        let mut batch = scene.take();
+        batch.samples = Some(Samples {
+            series: 0,
+            defs,
+            looks: looks.collect(),
+            sampling: Sampling {
+                hz: 100,
+                ..Sampling::default()
+            },
+        });
+        let trace = scene.put(batch).trace();
+        let graph = Graph::new(&trace);
+        told(&trace, &Causes::new(&trace, &graph))
+    }
+
+    #[test]
+    fn samples_say_what_the_cpu_does_before_the_first_operation() {
+        let compiler: &[_] = &[
+            ("solver", "main"),
+            ("<libnvrtc.so.13>", "libnvrtc"),
+            ("<libc.so.6>", "getc"),
+        ];
+        let fills: &[_] = &[("solver", "main"), ("<libc.so.6>", "rand")];
+        let before = "2.00 s outside CUDA before the first operation, ";
+        let told = |stacks: &[&[(&str, &str)]]| told_of(stacks, S).concat();
+        assert_eq!(
+            told(&[compiler]),
+            format!("{before}100 % of it in libnvrtc: compiling")
+        );
+        assert_eq!(
+            told(&[fills]),
+            format!("{before}100 % of it in rand, called by main in solver")
+        );
+        // Of three, in turn, no one holds most: two hold a quarter each, or more.
+        let of = |name: &'static str| [("solver", name), ("<libz.so>", "deflate")];
+        let several: [&[_]; 5] = [
+            &of("read"),
+            &of("write"),
+            &[("<libx.so>", "a")],
+            &[("<liby.so>", "b")],
+            &[("<libz.so>", "c")],
+        ];
+        assert_eq!(
+            told(&several),
+            "2.00 s outside CUDA before the first operation"
+        );
+        let several: [&[_]; 3] = [&of("read"), &of("write"), &[("<libx.so>", "a")]];
+        // 67 of 200 looks each.
+        let named = "34 % of it in read in solver, 34 % of it in write in solver";
+        assert_eq!(told(&several), format!("{before}{named}"));
+    }
+
+    #[test]
+    fn a_tenth_of_the_recording_is_told() {
+        // Two seconds of 19, and of 22.
+        assert_eq!(told_of(&[&[("solver", "main")]], 17 * S).len(), 1);
+        assert_eq!(told_of(&[&[("solver", "main")]], 20 * S).len(), 0);
+    }
+}

@@ -1,0 +1,132 @@
+//! What a thread works on in a long stretch of its own, in words.
+
+use rustc_hash::FxHashMap;
+
+use super::{LineShare, OFF_CPU, SAMPLES_MIN, StackCounts, tree};
+use activity::units::percent;
+use activity::{Frame, StackId};
+use trace::Trace;
+use trace::samples::short_file;
+
+/// Where no function holds most of it, two are told that hold this part each.
+const QUARTER: f64 = 0.25;
+
+/// So many functions in, what one is at is told by.
+const INNER: usize = 6;
+
+fn has(it: &Frame, parts: &[&str]) -> bool {
+    let names = format!("{} {}", it.file, it.function).to_lowercase();
+    parts.iter().any(|part| names.contains(part))
+}
+
+/// Whether a frame is a compiler's, by the names of function and file. vLLM calls what it compiled from a folder of that name.
+fn builds(it: &Frame) -> bool {
+    const COMPILERS: [&str; 7] = [
+        "compil",
+        "nvrtc",
+        "ptxas",
+        "codegen",
+        "llvm",
+        "nvjitlink",
+        "nvvm",
+    ];
+    has(it, &COMPILERS) && !it.file.contains("vllm/compilation")
+}
+
+impl StackCounts {
+    /// Those in which a compiler was at work. Looking for what was built, and importing the compiler, is no such work.
+    pub(super) fn of_building(&self, trace: &Trace) -> StackCounts {
+        let looks = |it: &Frame| has(it, &["importlib", "triton_key", "cache_key"]);
+        let is_one = |stack: StackId| {
+            let mut frames = trace.stacks().frames(stack);
+            let inner = trace.stacks().frames(stack).take(INNER);
+            frames.any(builds) && !inner.into_iter().any(looks)
+        };
+        self.kept(|stack| is_one(stack))
+    }
+
+    /// "98 % of it in libnvrtc: compiling", "82 % of it in rand, called by main in add_gpu": what holds most of the stretches. Or two that
+    /// hold a quarter each.
+    pub fn work(&self, trace: &Trace) -> Option<String> {
+        if self.all < SAMPLES_MIN {
+            return None;
+        }
+        let built = self.of_building(trace);
+        if 2 * built.all >= self.all {
+            let name = built.compiler(trace)?;
+            return Some(format!(
+                "{} of it in {name}: compiling",
+                self.part(built.all)
+            ));
+        }
+        if let Some(line) = self.at_work(trace) {
+            return Some(match line.is_blocked {
+                true => format!("most of it blocked in {}", line.culprit()),
+                false => format!("{} of it in {}", self.part(line.samples), line.with_call()),
+            });
+        }
+        let first = self
+            .around(trace, QUARTER)
+            .filter(|_| OFF_CPU * self.ran >= self.looked)?;
+        let rest = self.kept(|stack| !first.is_in(trace, stack));
+        let least = QUARTER * self.all as f64 / rest.all.max(1) as f64;
+        let told = |it: &LineShare| format!("{} of it in {}", self.part(it.samples), it.culprit());
+        let second = (least <= 1.0).then(|| rest.around(trace, least)).flatten();
+        let second = second.map_or_else(String::new, |it| format!(", {}", told(&it)));
+        Some(told(&first) + &second)
+    }
+
+    /// The part of the stretches that so many samples stand for: time off the processor is none of theirs.
+    fn part(&self, samples: u64) -> String {
+        let seen = match self.looked {
+            0 => 1.0,
+            looked => (self.ran as f64 / looked as f64).min(1.0),
+        };
+        percent(seen * samples as f64 / self.all.max(1) as f64)
+    }
+
+    /// The library or file whose compiler most of them saw.
+    fn compiler(&self, trace: &Trace) -> Option<String> {
+        let mut by: FxHashMap<&str, u64> = FxHashMap::default();
+        for (&stack, &samples) in &self.stacks {
+            if let Some(it) = trace.stacks().frames(stack).find(|it| builds(it)) {
+                *by.entry(&it.file).or_default() += samples;
+            }
+        }
+        let (file, _) = by.into_iter().max_by_key(|it| (it.1, it.0))?;
+        let name = short_file(file.trim_matches(['<', '>']));
+        Some(name.split(".so").next().unwrap_or(name).to_owned())
+    }
+
+    /// Those of such stacks, of the same stretches.
+    pub(super) fn kept(&self, is_such: impl Fn(StackId) -> bool) -> StackCounts {
+        let stacks = self.stacks.iter().filter(|it| is_such(*it.0));
+        let stacks: FxHashMap<StackId, u64> = stacks.map(|(&id, &n)| (id, n)).collect();
+        StackCounts {
+            all: stacks.values().sum(),
+            stacks,
+            ..StackCounts::default()
+        }
+    }
+}
+
+impl LineShare {
+    /// Whether a stack leads through it.
+    fn is_in(&self, trace: &Trace, stack: StackId) -> bool {
+        let mut frames = trace.stacks().frames(stack);
+        frames.any(|it| {
+            it.file == self.file
+                && it.line == self.line
+                && (self.line > 0 || it.function == self.function)
+        })
+    }
+
+    /// The culprit, of a native function with what it calls: "rand, called by main in add_gpu".
+    fn with_call(&self) -> String {
+        let called = self.call.as_ref().and_then(|it| it.rsplit(' ').next());
+        match called.filter(|it| self.is_native() && !tree::is_inner(it)) {
+            Some(called) => format!("{called}, called by {}", self.culprit()),
+            None => self.culprit(),
+        }
+    }
+}
