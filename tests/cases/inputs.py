@@ -1027,6 +1027,27 @@ def loads_behind_the_work(made):
     made.call("cuModuleLoadData", made.now + MS, made.now + 3 * MS)
 
 
+@made
+def loads_that_wait_for_kernels(made):
+    """Code is loaded while a kernel of 50 ms runs that was launched before, and the call returns behind that."""
+    launches(made, [], count=6, kernels=6)
+    for i in range(4):
+        made.call("cudaLaunchKernel", made.now, made.now + 5 * US)
+        made.kernel(f"k{i}", made.now + 10 * US, made.now + 50 * MS)
+        made.call("cuModuleLoadData", made.now + 100 * US, made.now + 50 * MS + 200 * US)
+        made.now += 50 * MS + 250 * US
+
+
+@made
+def copy_behind_a_pools_memory(made):
+    """Memory out of a pool, and a first copy of 14 ms behind it."""
+    made.call("cuMemAllocFromPoolAsync", made.now, made.now + 10 * US)
+    made.call("cuMemcpyHtoDAsync_v2", made.now + 20 * US, made.now + 14 * MS)
+    made.copy("h2d", 2_356, made.now + 14 * MS - 10 * US, made.now + 14 * MS - 8 * US, memory="pageable")
+    made.now += 14 * MS
+    launches(made, [], count=20, kernels=2)
+
+
 # Syncs.
 
 

@@ -70,6 +70,10 @@ table! {
         PROFILER_STARTS: Exception => ["profiler_that_starts"];
         /// Libraries build a kernel between a launch or wait and its first launch, where a tenth of that time loads code.
         BUILDS: Exception => ["kernels_that_are_built"];
+        /// What loads code for less may find it compiled, so that nothing says that it was built.
+        QUICKLY_LOADED: Exception => ["kernels_that_are_built"];
+        /// A process that launched, copied or waited has its context: no call makes it any more.
+        HAS_CONTEXT: Exception => ["copy_behind_a_pools_memory"];
         /// A kernel is compiled at run time by its name, as torch.compile, nvFuser, CuPy, Julia, Numba and TorchScript
         /// give them.
         COMPILED_NAME: Exception => ["kernel_of_triton"];
@@ -256,6 +260,8 @@ table! {
     "cold-start" {
         /// Code that is loaded behind the GPU's work costs a first run nothing.
         BEHIND_THE_WORK: Exception => ["loads_behind_the_work"];
+        /// A call that loads code while the GPU works, and returns when that ends, waits for the GPU.
+        LOAD_WAITS: Exception => ["loads_that_wait_for_kernels"];
     }
     "sync-in-loop" {
         /// Few waits count where the device idles in and behind them for a large part of the time: a loop over a few large

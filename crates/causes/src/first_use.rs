@@ -1,5 +1,6 @@
 //! Calls that take long the first time: a library that starts, a kernel whose code is loaded when it is first launched.
 
+mod calls;
 mod made;
 mod system;
 
@@ -10,6 +11,8 @@ pub use system::{is_file_io, is_file_output, is_system_wait};
 use crate::graph::{CallId, CallKind, Graph, NONE, OpId};
 use activity::stats::lower_median;
 use activity::{NameId, Ns, RangeKind, Span, What};
+pub use calls::loading;
+use calls::uses_context;
 use trace::{LaneId, LaneKey, LaneKind, SourceKind, Trace};
 
 /// Names of calls that allocate or free device memory, in CUDA and in HIP. Stream-ordered ones (`…Async`) come from a
@@ -45,12 +48,21 @@ pub struct FirstUse {
     pub operators: Vec<First>,
     /// Kernels that were launched for the first time, each with when the CPU made it ready.
     pub made: FxHashMap<OpId, Span>,
-    /// Of those kernels the ones that a library was started for.
+    /// Of those kernels the ones that a library was started for, and those that were compiled for all that is known.
     pub started: FxHashSet<OpId>,
+    pub compiled: FxHashSet<OpId>,
     /// Of `calls`, those that made their process's context.
     pub opening: FxHashSet<(LaneId, usize)>,
     /// What launches of a kernel for the first time began, of a program that was seen to load its kernels one by one then.
     pub launches: FxHashSet<OpId>,
+}
+
+/// How a kernel was made ready before its first launch.
+#[derive(Clone, Copy, Debug)]
+struct Made {
+    span: Span,
+    starts: bool,
+    compiles: bool,
 }
 
 /// So many kernels that run for the first time, and so many calls that are slow then, tell a program that starts.
@@ -65,15 +77,19 @@ impl FirstUse {
         let calls = ComparableCalls::of(trace, graph);
         let opening = calls.opening.values().map(|&call| graph.calls.at(call));
         let made = made::made(trace, graph);
-        let started = made.iter().filter(|it| it.1.1).map(|it| *it.0);
+        let those = |is_such: fn(&Made) -> bool| {
+            let such = made.iter().filter(|it| is_such(it.1));
+            such.map(|it| *it.0).collect()
+        };
         let slow = first_calls(&calls, &operators);
         let launches = launches(&calls, slow.len());
         FirstUse {
             launches,
             opening: opening.collect(),
             calls: slow,
-            started: started.collect(),
-            made: made.into_iter().map(|(op, it)| (op, it.0)).collect(),
+            started: those(|it| it.starts),
+            compiled: those(|it| it.compiles),
+            made: made.iter().map(|(op, it)| (*op, it.span)).collect(),
             operators,
         }
     }
@@ -155,6 +171,9 @@ struct ComparableCalls<'t> {
     first: Vec<(CallId, Function, bool)>,
     /// By process its first call that is no quick question: whatever it is, it makes the context.
     opening: FxHashMap<usize, CallId>,
+    /// Likewise of one whose context was there by then; and which have one, by calls that need it.
+    behind: FxHashMap<usize, CallId>,
+    has_context: FxHashSet<usize>,
 }
 
 impl<'t> ComparableCalls<'t> {
@@ -166,6 +185,8 @@ impl<'t> ComparableCalls<'t> {
             medians: FxHashMap::default(),
             first: Vec::new(),
             opening: FxHashMap::default(),
+            behind: FxHashMap::default(),
+            has_context: FxHashSet::default(),
         };
         let mut met: FxHashSet<(Function, Option<NameId>)> = FxHashSet::default();
         for call in 0..graph.calls.len() as CallId {
@@ -199,7 +220,14 @@ impl<'t> ComparableCalls<'t> {
                 .function(self.trace, call)
                 .contains("LibraryLoad");
         if needs_context && cases::COLD_MIN.is_reached_by(self.time(&call)) {
-            let opening = self.opening.entry(process).or_insert(call);
+            let is_there = self.has_context.contains(&process)
+                && !self.opening.contains_key(&process)
+                && !self.is_of_kineto();
+            let known = match cases::HAS_CONTEXT.holds(is_there) {
+                true => &mut self.behind,
+                false => &mut self.opening,
+            };
+            let opening = known.entry(process).or_insert(call);
             let is_quick = !cases::FEW_MIN.is_reached_by(calls.span(*opening).len());
             let takes = cases::FEW_MIN.is_reached_by(calls.span(call).len())
                 && kind == CallKind::Memory
@@ -208,6 +236,9 @@ impl<'t> ComparableCalls<'t> {
             if cases::ONE_ALLOCATION.holds(is_quick && takes && !launched()) {
                 *opening = call;
             }
+        }
+        if uses_context(self.trace, self.graph, call) {
+            self.has_context.insert(process);
         }
         // Copies take as long as they have bytes, waits as long as they wait; what loads is counted as such.
         let is_asked = matches!(kind, CallKind::Launch | CallKind::Memory | CallKind::Other);
@@ -325,7 +356,7 @@ impl<'t> ComparableCalls<'t> {
         slow
     }
 
-    /// Copies and memsets that make the context, by what they take beyond their bytes.
+    /// Copies and memsets that make the context, or are the first behind that, by what they take beyond their bytes.
     fn opening_copies(&self) -> impl Iterator<Item = CallId> {
         let is_one = |call: &CallId| {
             let calls = &self.graph.calls;
@@ -346,7 +377,8 @@ impl<'t> ComparableCalls<'t> {
                 && !cases::BEGINS_LATE.holds(self.is_of_kineto())
                 && moved.is_some_and(is_slow)
         };
-        self.opening.values().copied().filter(is_one)
+        let first = self.opening.values().chain(self.behind.values());
+        first.copied().filter(is_one)
     }
 
     /// Leaves out the first launch of all where it is the only slow one: PyTorch's profiler starts in it.
@@ -485,45 +517,6 @@ pub fn operator<'t>(trace: &'t Trace, graph: &Graph, call: CallId) -> Option<(Fi
     };
     let first = (trace.lanes()[id].span(row), (id, row));
     Some((first, trace.names().full(op.name)))
-}
-
-/// Launches that took long and were the first of their kernel in the process: its code is loaded meanwhile. Only what came
-/// before tells, so that an answer holds while a timeline grows.
-pub fn loading(trace: &Trace, graph: &Graph) -> FxHashSet<CallId> {
-    let calls = &graph.calls;
-    let mut long: FxHashMap<(usize, NameId), Vec<CallId>> = FxHashMap::default();
-    for call in 0..calls.len() as CallId {
-        let i = call as usize;
-        let is_long = cases::COLD_MIN.is_reached_by(making(graph, call));
-        if calls.kind[i] == CallKind::Launch && is_long && calls.waited[i] == NONE {
-            let process = trace.lanes()[calls.at(call).0].key().process;
-            if let Some(name) = kernel(trace, graph, calls.first_op[i]) {
-                long.entry((process, name)).or_default().push(call);
-            }
-        }
-    }
-    if long.is_empty() || trace.evicted().is_some() {
-        return FxHashSet::default();
-    }
-    let mut first: FxHashMap<(usize, NameId), Ns> = FxHashMap::default();
-    for (id, lane) in trace.streams() {
-        for (_, activity) in trace.activities(id, lane.kept()) {
-            if let What::Kernel(kernel) = activity.what {
-                let of = (lane.key().process, trace.shape(kernel.shape).name);
-                let start = activity.span.start;
-                if long.contains_key(&of) {
-                    let first = first.entry(of).or_insert(start);
-                    *first = start.min(*first);
-                }
-            }
-        }
-    }
-    let start = |call: CallId| graph.ops.start[calls.first_op[call as usize] as usize];
-    let is_first = |(of, call): &((usize, NameId), CallId)| first.get(of) == Some(&start(*call));
-    let all = long
-        .into_iter()
-        .flat_map(|(of, list)| list.into_iter().map(move |call| (of, call)));
-    all.filter(is_first).map(|(_, call)| call).collect()
 }
 
 /// What of an operator's time is the host's own: without the calls in it that wait for the device or copy.

@@ -25,6 +25,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         taken: FxHashSet::default(),
         pinned: StackCounts::default(),
         tuned: StackCounts::default(),
+        busy: FxHashMap::default(),
         has: Has::default(),
     };
     cold.add_loading();
@@ -56,12 +57,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let is_much = cases::WARNING_SHARE.is_reached_by(inside_share);
     // What the GPU waits for most is what a headline names, and so is its cure.
     let is_held = pinned > 0 && pinned.saturating_mul(2) >= idle;
-    // In steps that are told of nothing is new any more.
-    let is_each = scope.window.is_some()
-        && cold.at.len() >= STEPS_BUILT
-        && [Work::Compiling, Work::Building]
-            .iter()
-            .any(|it| cold.has.is_mostly(*it, time));
+    let is_each = cold.is_each(time);
     // What traces and lowers it goes with it.
     let beside = match is_each {
         true => scope.devices.iter().map(|f| cold.beside(f)).max(),
@@ -150,6 +146,9 @@ fn find_pinning(scope: &Scope) -> FxHashSet<CallId> {
     (0..launched).filter(pins).chain(later).collect()
 }
 
+/// What a call that loads code takes at most behind its wait for the GPU.
+const LOADS: Ns = 1_000_000;
+
 /// No context takes less, and none as long.
 const CONTEXT_MIN: Ns = 50_000_000;
 const CONTEXT_MAX: Ns = 1_000_000_000;
@@ -167,6 +166,8 @@ struct Cold<'s, 'a> {
     pinned: StackCounts,
     /// And while Triton tried configurations.
     tuned: StackCounts,
+    /// By process, when its GPUs work.
+    busy: FxHashMap<usize, Vec<Span>>,
     has: Has,
 }
 
@@ -231,9 +232,58 @@ impl Cold<'_, '_> {
                     }
                     _ => Work::Loading,
                 };
-                self.push(work, activity.span, (id, row));
+                let span = match activity.what {
+                    What::Call(_) if work == Work::Loading => {
+                        self.without_wait(key.process, activity.span)
+                    }
+                    _ => activity.span,
+                };
+                if !span.is_empty() {
+                    self.push(work, span, (id, row));
+                }
             }
         }
+    }
+
+    /// A call that loads code without its wait for the GPU: it returns when what ran meanwhile has ended.
+    fn without_wait(&mut self, process: usize, call: Span) -> Span {
+        let scope = self.scope;
+        let busy = self.busy.entry(process).or_insert_with(|| {
+            let lanes = scope.trace.streams().map(|it| it.1);
+            let lanes = lanes.filter(|it| it.key().process == process);
+            let spans = lanes.flat_map(|lane| lane.kept().map(|row| lane.span(row)));
+            Span::merged(spans.collect())
+        });
+        let meanwhile = &busy[busy.partition_point(|it| it.end <= call.start)..];
+        let meanwhile = &meanwhile[..meanwhile.partition_point(|it| it.start < call.end)];
+        let Some(ended) = meanwhile.last().map(|it| it.end) else {
+            return call;
+        };
+        let wait = Span::new(call.start, ended.min(call.end));
+        let worked: Ns = meanwhile.iter().map(|it| it.intersect(wait).len()).sum();
+        let is_wait =
+            (call.end - LOADS..=call.end).contains(&ended) && 10 * worked >= 9 * wait.len();
+        match cases::LOAD_WAITS.holds(is_wait) {
+            true => Span::new(ended, call.end),
+            false => call,
+        }
+    }
+
+    /// Whether something is built step by step, up to the end: in steps that are told of nothing is new any more.
+    fn is_each(&self, time: Ns) -> bool {
+        self.scope.window.is_some()
+            && self.at.len() >= STEPS_BUILT
+            && self.builds_until() >= self.whole.start + self.whole.len() / 2
+            && [Work::Compiling, Work::Building]
+                .iter()
+                .any(|it| self.has.is_mostly(*it, time))
+    }
+
+    /// Until when something was built.
+    fn builds_until(&self) -> Ns {
+        let built = [Work::Compiling, Work::Building].map(|it| &self.has.spans[it as usize]);
+        let built = built.into_iter().flatten();
+        built.map(|it| it.start).max().unwrap_or(Ns::MIN)
     }
 
     fn add_first_calls(&mut self) {
@@ -255,6 +305,9 @@ impl Cold<'_, '_> {
                 _ if locks => Work::Pinning,
                 What::Call(of) if first_use::is_allocation(trace.names().full(of.name)) => {
                     Work::Memory
+                }
+                What::Call(of) if CallKind::of(trace.names().full(of.name)) == CallKind::Copy => {
+                    Work::Staging
                 }
                 _ => Work::First,
             };
@@ -313,7 +366,9 @@ impl Cold<'_, '_> {
         for (&op, &span) in &scope.causes.first_use().made {
             let place = graph.calls.at(graph.ops.call[op as usize]);
             if self.is_looked_at(span, place) {
-                let is_started = scope.causes.first_use().started.contains(&op);
+                let first = scope.causes.first_use();
+                let (is_started, is_compiled) =
+                    (first.started.contains(&op), first.compiled.contains(&op));
                 let mut seen = StackCounts::default();
                 scope.causes.add_samples(op, span, &mut seen);
                 let work = match is_started {
@@ -322,7 +377,7 @@ impl Cold<'_, '_> {
                         self.tuned.add(&seen);
                         Work::Tuning
                     }
-                    false if seen.are_of_building(scope.trace) => Work::Building,
+                    false if is_compiled && seen.are_of_building(scope.trace) => Work::Building,
                     false => Work::Before,
                 };
                 self.has.add(work, self.on_all(span, place));
@@ -410,6 +465,7 @@ enum Work {
     Loading,
     Pinning,
     Memory,
+    Staging,
     Trying,
     Tuning,
     Building,
@@ -427,12 +483,13 @@ struct Has {
     compiler: bool,
 }
 
-const WORKS: [&str; 10] = [
+const WORKS: [&str; 11] = [
     "making the context",
     "compiling PTX in the driver",
     "loading GPU code",
     "pinning host memory",
     "first allocations and frees",
+    "the first copy, which makes the staging buffer",
     "trying which algorithm is fastest",
     "trials of Triton's autotuner",
     "compiling kernels",

@@ -248,7 +248,7 @@ impl Split {
     /// What of the CPU's work loads or builds GPU code.
     pub(super) fn loading(&self) -> Ns {
         let of = |work| self.host_by.get(&work).copied().unwrap_or(0);
-        of(CpuWork::Load) + of(CpuWork::Build)
+        of(CpuWork::Load) + of(CpuWork::Build) + of(CpuWork::Once)
     }
 
     /// Whether that is most of the idle time that another process does not take. It is told before next to as much that nothing
@@ -431,7 +431,8 @@ impl Split {
                     (Culprit::Call(_), Some(name)) => CpuWork::Name(name),
                     _ => CpuWork::Load,
                 },
-                false => CpuWork::Build,
+                false if causes.first_use().compiled.contains(&next) => CpuWork::Build,
+                false => CpuWork::Once,
             },
             _ => match causes.host_name(piece.culprit) {
                 // What torch.compile calls its code says nothing: the kernel that waited does.

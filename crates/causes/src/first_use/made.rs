@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
-use super::{is_outlier, is_system_wait, kernel};
+use super::{Made, is_outlier, is_system_wait, kernel};
 use crate::graph::{CallId, CallKind, Graph, NONE, OpId};
 use crate::stacks::StackCounts;
 use activity::{NameId, Ns, Span, What};
@@ -74,7 +74,7 @@ impl Between {
 /// First launches of a kernel that the CPU made ready, each with the time since the launch or wait before. Libraries that
 /// compile at run time look for it, build it and load it there; others are started, which is told beside it. A kernel that is
 /// loaded anew before a later launch was compiled anew: for another shape, or another constant.
-pub(super) fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, (Span, bool)> {
+pub(super) fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, Made> {
     let calls = &graph.calls;
     let mut threads: FxHashMap<LaneId, Between> = FxHashMap::default();
     let mut kernels: FxHashMap<(usize, NameId), Making> = FxHashMap::default();
@@ -116,7 +116,7 @@ pub(super) fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, (Span, bool)
                     Entry::Occupied(mut it) => {
                         let is_anew = cases::COMPILED_ANEW.holds(before.ends_with_code(span.start));
                         match is_anew.then(new).filter(|it| it.compiles) {
-                            Some(new) => anew.push((new.op, (new.span, false))),
+                            Some(new) => anew.push((new.op, new.made())),
                             None => it.get_mut().add(span.start - before.since),
                         }
                     }
@@ -162,6 +162,15 @@ impl Making {
         }
     }
 
+    fn made(&self) -> Made {
+        let is_quick = !cases::FEW_MIN.is_reached_by(self.span.len());
+        Made {
+            span: self.span,
+            starts: self.starts,
+            compiles: self.compiles || !cases::QUICKLY_LOADED.holds(is_quick),
+        }
+    }
+
     /// Counts a later launch, so long behind the launch or wait before.
     fn add(&mut self, since: Ns) {
         let since = since.max(0);
@@ -170,8 +179,8 @@ impl Making {
     }
 }
 
-/// Those that were made ready, each with whether a library was started meanwhile.
-fn kept(mut kernels: FxHashMap<(usize, NameId), Making>) -> FxHashMap<OpId, (Span, bool)> {
+/// Those that were made ready, and how. What loads code for long before a launch most likely compiled it.
+fn kept(mut kernels: FxHashMap<(usize, NameId), Making>) -> FxHashMap<OpId, Made> {
     // Other work may lie between, too: reading a file takes much longer than loading.
     kernels.retain(|_, it| {
         let is_usual = it.later != Ns::MAX && !is_outlier(it.span.len(), it.later);
@@ -183,7 +192,7 @@ fn kept(mut kernels: FxHashMap<(usize, NameId), Making>) -> FxHashMap<OpId, (Spa
     let is_shown = kernels.values().any(|it| it.later != Ns::MAX);
     kernels.retain(|_, it| it.compiles || it.starts || !cases::NEVER_AGAIN.holds(!is_shown));
     let all = kernels.into_values();
-    all.map(|it| (it.op, (it.span, it.starts))).collect()
+    all.map(|it| (it.op, it.made())).collect()
 }
 
 /// Whether a kernel is named as `torch.compile`, nvFuser, CuPy and Julia name what they compile at run time. Numba appends

@@ -986,3 +986,93 @@ fn a_context_is_made_for_each_gpu_and_a_pool_of_memory_is_none() {
         .must_begin("cold start: 250 ms spent on making the context;");
     told("cudaMallocAsync", 12_000_000).must_have("first allocations and frees (12.0 ms)");
 }
+
+#[test]
+fn a_call_that_loads_code_and_waits_for_a_kernel_is_no_cold_start() {
+    // Kernels of 50 ms, and code that is loaded from 0.1 ms after each launch on until so long after it.
+    let scene = |until: Ns, kernel: Ns| {
+        let mut scene = launches(20);
+        for at in (1..5).map(|i| i * 60_000_000) {
+            scene.call("cudaLaunchKernel", at, at + 5_000);
+            scene.kernel("c", 1, at + 6_000, at + kernel);
+            scene.call("cuModuleLoadData", at + 100_000, at + until);
+        }
+        scene
+    };
+    cured("cold-start", &mut scene(50_200_000, 50_000_000));
+    // The kernel goes on, or ended long before: the time is the call's own.
+    let loads = "cold start: 120 ms spent on loading GPU code";
+    for kernel in [50_000_000, 1_000_000] {
+        sick("cold-start", &mut scene(30_100_000, kernel))
+            .title
+            .must_begin(loads);
+    }
+}
+
+#[test]
+fn a_context_that_was_there_is_not_made_by_a_first_copy() {
+    let told = |before: &str| {
+        let mut scene = Scene::new();
+        scene.call(before, -20_000_000, -19_990_000);
+        scene.call("cuMemcpyHtoDAsync_v2", -14_000_000, 0);
+        scene.copy(Direction::H2D, 1, 2_356, -10_000, -8_000);
+        for at in (0..20).map(|i| i * 100_000) {
+            scene.call("cuLaunchKernel", at, at + 5_000);
+            scene.kernel("k", 1, at + 6_000, at + 96_000);
+        }
+        sick("cold-start", &mut scene).title
+    };
+    told("cuMemAllocFromPoolAsync")
+        .must_begin("cold start: 14.0 ms spent on the first copy, which makes the staging buffer;");
+    told("cudaGetDeviceCount").must_begin("cold start: 14.0 ms spent on making the context;");
+}
+
+#[test]
+fn only_what_recurs_to_the_end_is_compiled_again_and_again() {
+    // Kernels of 1 ms by turns, 50 ms apart; XLA is at work for 40 ms in these pauses.
+    let advice = |pauses: std::ops::Range<Ns>| {
+        let mut scene = Scene::new();
+        for i in 0..40 {
+            let at = i * 50_000_000;
+            scene.call("cuLaunchKernel", at, at + 5_000);
+            scene.kernel(["a", "b"][i as usize % 2], 1, at + 6_000, at + 1_000_000);
+        }
+        for at in pauses.map(|it| it * 50_000_000 + 5_000_000) {
+            scene.range(
+                RangeKind::Nvtx,
+                "XlaEmitLlvmIr:#module=m#",
+                0,
+                at,
+                at + 40_000_000,
+            );
+        }
+        let window = Span::new(-1, 2_000_000_000);
+        let all = in_scope(&scene.trace(), Some(window), PEAKS, all);
+        let found = all.into_iter().find(|it| it.rule.name() == "cold-start");
+        found.expect("a cold start").advice
+    };
+    advice(0..38).must_begin("It is compiled anew again and again");
+    advice(0..6).must_begin("Warm up before measuring");
+}
+
+#[test]
+fn what_loads_code_for_a_moment_was_not_shown_to_be_built() {
+    // The CPU works for so long before the first launches of three kernels, and loads code for a quarter of that.
+    let told = |work: Ns| {
+        let (mut scene, mut at) = (Scene::new(), 0);
+        scene.call("cuLaunchKernel", -20_000, -10_000);
+        scene.kernel("before", 1, -8_000, -3_000);
+        for i in 0..9 {
+            if i < 3 {
+                at += work;
+                scene.call("cuModuleLoadData", at - work / 4, at);
+            }
+            scene.call("cuLaunchKernel", at, at + 10_000);
+            scene.kernel(["a", "b", "c"][i % 3], 1, at + 12_000, at + 17_000);
+            at += 20_000;
+        }
+        sick("cold-start", &mut scene).title
+    };
+    told(900_000).must_have("the CPU's work before first launches");
+    told(20_000_000).must_have("compiling kernels");
+}

@@ -92,6 +92,9 @@ impl Told<'_> {
         match most.filter(|(_, time)| share(*time, all) >= MOST) {
             Some((CpuWork::Load, time)) => (time, ["loading GPU code".to_owned(), String::new()]),
             Some((CpuWork::Build, time)) => (time, self.building()),
+            Some((CpuWork::Once, time)) => {
+                (time, ["before first launches".to_owned(), String::new()])
+            }
             Some((CpuWork::Pages, time)) => {
                 let at = self.line.map(|line| format!(" in {}", line.culprit()));
                 let name = Cause::Pages.label().to_owned() + &at.unwrap_or_default();
