@@ -63,7 +63,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let of_it = configs::kernel_time(scope, f).of_it(all);
-    let found = scope.found(f.span_ns, all, &longest_first(at));
+    // One kernel does both products, too: it saves what lies between them.
+    let found = scope.found(f.span_ns, inside, &longest_first(at));
     Some(Finding {
         title: format!(
             "attention writes its scores to memory, {}: it takes {}, {} of it between two products of matrices ({} of the time)",

@@ -52,6 +52,28 @@ const TENSOR_TIMES: [((u32, u32), [f64; 2]); 6] = [
 /// How many times as fast as in TF32 they multiply in bf16, by the same data sheets.
 const BF16_TIMES: f64 = 2.0;
 
+/// Capabilities whose cards multiply in TF32 hardly faster than in fp32: only bf16 pays. Cards for work do twice as much of it an SM as those
+/// for games. An SM has 128 units for fp32 on all of them, so that clocks and numbers of SMs cancel.
+const SMALL: [(u32, u32); 3] = [(8, 6), (8, 9), (12, 0)];
+
+/// Whether tensor cores of such a card work at half the rate when they sum in fp32: GeForce, TITAN, and the L40.
+fn is_halved(info: &DeviceInfo) -> bool {
+    let mut words = info.name.split(' ');
+    words.any(|it| ["GeForce", "TITAN", "L40"].contains(&it))
+}
+
+/// How many times as fast as in fp32 a card multiplies at least and at most in such a precision: see [`TENSOR_TIMES`].
+fn times(info: &DeviceInfo, precision: &str) -> Option<[f64; 2]> {
+    let known = TENSOR_TIMES.iter().rfind(|it| it.0 <= info.capability);
+    let tf32 = known?.1;
+    Some(match SMALL.contains(&info.capability) {
+        true if is_halved(info) => [1.0, BF16_TIMES],
+        true => [BF16_TIMES, 2.0 * BF16_TIMES],
+        false if precision.contains("bf16") => [tf32[0], BF16_TIMES * tf32[1]],
+        false => tf32,
+    })
+}
+
 /// A product of matrices that takes less gains nothing by tensor cores.
 const MOMENT: Ns = 5_000;
 
@@ -126,7 +148,7 @@ const OF_HALF: &str = "They are in half precision already: give the tensor cores
 /// Products of matrices that issue instructions all the time while tensor cores do nothing, by counters. Without them names tell what
 /// the tensor cores cannot have done.
 pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    let capability = scope.trace.devices()[f.index].info.capability;
+    let info = &scope.trace.devices()[f.index].info;
     // Before 7.0 there are no tensor cores; 7.x have them for fp16 alone.
     let all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
     let (of, how) = without_tensor(scope, f, &all)?;
@@ -138,11 +160,10 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let (of_most, most) = by_name.into_values().max_by_key(|it| (it.0, it.1.first))?;
     let is_split = is_split(scope, most);
     let is_half = is_half(full(scope, most));
-    let precision = precision(scope, capability.0, most, &all)?;
+    let precision = precision(scope, info, most, &all)?;
     // Where the GPU waits for the CPU, faster kernels alone bring little; a card may multiply in TF32 no faster.
     let waits = cases::LARGE_SHARE.is_reached_by(f.part(f.idle_ns));
-    let known = TENSOR_TIMES.iter().rfind(|it| it.0 <= capability);
-    let known = known.filter(|it| !waits && !is_half && !is_split && it.1[0] > 1.0);
+    let known = times(info, precision).filter(|_| !waits && !is_half && !is_split);
     let part = configs::kernel_time(scope, f);
     let of_it = part.of_it(time(&of));
     let why = match is_split {
@@ -164,15 +185,15 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
                 "Where it is precise enough, use {precision}: the tensor cores then multiply once instead of several times."
             ),
             false => format!(
-                "Where it is precise enough, use {precision}: tensor cores multiply several times as fast."
+                "Where it is precise enough, use {precision}: tensor cores multiply {} as fast.",
+                match known {
+                    Some([_, most]) if most <= BF16_TIMES => "up to twice",
+                    _ => "several times",
+                }
             ),
         },
         // Of what runs beside other kernels or copies nobody knows what it saves.
         estimated: known
-            .map(|it| match precision.contains("bf16") {
-                true => [it.1[0], BF16_TIMES * it.1[1]],
-                false => it.1,
-            })
             .map(|times| saved(scope, &of, times))
             .map(|[least, most]| match precision.contains("bf16") {
                 // Other kernels move half of the bytes then.
@@ -181,7 +202,7 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             })
             .filter(|it| !part.is_beside() && it[1] <= f.compute_ns - f.overlap_ns),
         says: (!is_half).then(|| Says::of_kernels(f, why)),
-        change: match capability.0 {
+        change: match info.capability.0 {
             // Its words are those of TF32.
             _ if is_half || !precision.contains("TF32") => Default::default(),
             _ => scope.change("tensor", None),
@@ -191,12 +212,23 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 }
 
 /// What has tensor cores on such a card, in place of what takes most; `None` where it has none.
-fn precision(scope: &Scope, major: u32, most: &Config, all: &[&Config]) -> Option<&'static str> {
+fn precision(
+    scope: &Scope,
+    info: &DeviceInfo,
+    most: &Config,
+    all: &[&Config],
+) -> Option<&'static str> {
     let is_fast = |it: &&Config| full(scope, it).contains("tf32");
-    Some(match major {
+    Some(match info.capability.0 {
         // A convolution in fp32 though others take TF32 has no such kernel; products of matrices are asked for it apart.
         8.. if is_split(scope, most) => "bf16 or fp16",
         8.. if is_convolution(scope, most) && all.iter().any(is_fast) => "bf16",
+        8.. if SMALL.contains(&info.capability) && is_halved(info) => {
+            "bf16 (TF32 is no faster on this card)"
+        }
+        8.. if SMALL.contains(&info.capability) => {
+            "bf16 (TF32 is at most twice as fast on this card)"
+        }
         8.. => "TF32 or bf16",
         7 => "fp16",
         0 => "a lower precision",

@@ -94,7 +94,10 @@ impl Finding {
     pub fn gain(&self, idle: f64) -> Option<String> {
         if let Some(between) = self.between() {
             let of = if self.step.is_some() { " a step" } else { "" };
-            return Some(format!("{} saves an estimated {between}{of}", self.cure));
+            return Some(match self.estimated {
+                Some([0, _]) => format!("{between}{of} from {}, estimated", self.cure),
+                _ => format!("{} saves an estimated {between}{of}", self.cure),
+            });
         }
         if self.gain.is_some() || self.severity < Severity::Warning || self.cure.is_empty() {
             return self.gain.clone();
@@ -126,10 +129,13 @@ impl Finding {
         }
     }
 
-    /// "13.4 to 18.1 ms": what is estimated, in one step, where steps were looked at.
+    /// "13.4 to 18.1 ms", "up to 18.1 ms": what is estimated, in one step, where steps were looked at.
     fn between(&self) -> Option<String> {
-        self.estimated
-            .map(|it| units::range(it.map(|time| self.of_step(time)).into()))
+        let of_step = |time| self.of_step(time);
+        self.estimated.map(|it| match it.map(of_step) {
+            [0, most] => format!("up to {}", duration(most)),
+            both => units::range(both.into()),
+        })
     }
 
     /// The part of a step that its cure was said to save at least, most likely, and at most. Without steps it is of the `whole` run.

@@ -400,6 +400,40 @@ fn products_of_few_blocks_or_of_a_moment_gain_nothing_by_tensor_cores() {
     assert!(of(2_904, 5_000) && !of(2_904, 4_999));
 }
 
+/// Ten products of 1 ms on cards whose peaks in NVIDIA's data sheets are, in fp32 and bf16: RTX A5000 27.8 and 111 TFLOPS, RTX 6000 Ada 91.1
+/// and 364, RTX 3070 Ti 21.7 and 43.5, L40 90.5 and 181.
+#[test]
+fn cards_for_work_and_for_games_gain_by_their_own_peaks() {
+    let found = |name: &str, capability| {
+        let device = DeviceInfo {
+            name: name.to_owned(),
+            capability,
+            ..h200()
+        };
+        let all = shaped("ampere_sgemm_128x64_tn", launch(2_904, 256), device);
+        let it = all
+            .into_iter()
+            .find(|it| it.rule.name() == "idle-tensor-cores");
+        let it = it.expect("found");
+        (it.estimated, it.worth())
+    };
+    let up_to_half = "; could save up to 5.00 ms, estimated by the card's peak rates";
+    let more = "; could save 5.00 to 7.50 ms, estimated by the card's peak rates";
+    for (name, capability, least, most, worth) in [
+        ("NVIDIA RTX A5000", (8, 6), 5, 75, more),
+        ("NVIDIA RTX 6000 Ada Generation", (8, 9), 5, 75, more),
+        ("NVIDIA GeForce RTX 3070 Ti", (8, 6), 0, 50, up_to_half),
+        ("NVIDIA L40", (8, 9), 0, 50, up_to_half),
+    ] {
+        let expected = Some([least * MS, most * MS / 10]);
+        assert_eq!(
+            found(name, capability),
+            (expected, worth.to_owned()),
+            "{name}"
+        );
+    }
+}
+
 #[test]
 fn some_cards_of_turing_have_no_tensor_cores() {
     for (name, has) in [

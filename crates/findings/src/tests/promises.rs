@@ -113,8 +113,8 @@ fn attention_that_writes_its_scores_is_known_by_its_kernels() {
         "attention",
         &mut attention(softmax, "ampere_sgemm_128x128_nn"),
     );
-    // All of it; half lies between the products.
-    assert_eq!((found.count, found.bound_ns), (4, 32_000_000));
+    // Half of 32 ms lies between the products, which a fused kernel does, too.
+    assert_eq!((found.count, found.bound_ns), (4, 16_000_000));
     let change = found.change[0].to_string();
     assert!(change.contains("scaled_dot_product_attention"), "{change}");
     // A loss, a choice of experts, and a kernel that is fused.
