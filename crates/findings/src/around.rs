@@ -57,6 +57,40 @@ pub(super) fn by_name(
     sum_by(calls.filter_map(|(call, counts)| Some((names(call)?, counts))))
 }
 
+/// Operators that others are made of: they do not say what a value is needed for.
+const PARTS: &str = "aten::_local_scalar_dense aten::copy_ aten::_to_copy aten::clone aten::contiguous aten::resize_ aten::empty";
+
+/// The innermost of PyTorch's operators among names, which are innermost first, that says what is done: `aten::matmul` of sparse matrices
+/// waits in `aten::_coalesce`.
+pub(super) fn innermost(names: &[&str]) -> Option<String> {
+    let ops = || names.iter().take_while(|it| it.starts_with("aten::"));
+    let is_part = |name: &str| PARTS.split(' ').any(|it| it == name);
+    let op = ops().find(|it| !is_part(it)).or(ops().last())?;
+    Some((*op).to_owned())
+}
+
+/// What helps where an operator needs a number from the GPU, by its name in a sentence.
+pub(super) fn cure(named: &str) -> &'static str {
+    let cures = [
+        (
+            "aten::_coalesce",
+            " Coalesce the sparse matrix once, before the loop, or keep it in CSR.",
+        ),
+        (
+            "aten::nonzero",
+            " Its result has a size that only the GPU knows: torch.where(mask, a, b) needs no sync.",
+        ),
+        (
+            "unique",
+            " Its result has a size that only the GPU knows: do it once for many, or on the CPU before.",
+        ),
+    ];
+    let mut ops = named.split(' ').filter(|it| it.starts_with("aten::"));
+    let op = ops.next().unwrap_or_default();
+    let found = cures.iter().find(|it| op.contains(it.0));
+    found.map_or("", |it| it.1)
+}
+
 /// The outermost of PyTorch's operators among names, which are innermost first.
 pub(super) fn outermost(names: &[&str]) -> Option<String> {
     let is_op = |name: &&&str| name.starts_with("aten::");
@@ -80,16 +114,17 @@ fn of_thread(trace: &Trace, calls: LaneId) -> Option<(LaneId, Nested)> {
 /// PyTorch's ranges around the step of an optimizer.
 pub(super) const OPTIMIZER: &str = "Optimizer.step#";
 
-/// Who did it: the outermost op, and the program's own range around that ("aten::item in Optimizer.step#Adam.step").
+/// Who did it: the innermost op that says so, and the program's own range around all ("aten::item in Optimizer.step#Adam.step").
 pub(super) fn told(names: &[&str]) -> Option<String> {
     let is_op = |name: &&&str| name.starts_with("aten::");
-    let ops = || names.iter().take_while(is_op);
+    let mut ops = names.iter().take_while(is_op);
     // Ranges of one length lie in no order.
-    let op = ops().find(|it| **it == "aten::item").or(ops().last());
+    let item = ops.find(|it| **it == "aten::item");
+    let op = item.map(|it| (*it).to_owned()).or_else(|| innermost(names));
     let mut ranges = names.iter().skip_while(is_op);
     let range = ranges.find(|it| !is_op(it) && !it.starts_with("ProfilerStep"));
     match (op, range) {
         (Some(op), Some(range)) => Some(format!("{op} in {range}")),
-        (op, range) => op.or(range).map(|&it| it.to_owned()),
+        (op, range) => op.or(range.map(|&it| it.to_owned())),
     }
 }

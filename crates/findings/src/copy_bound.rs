@@ -6,7 +6,7 @@ use activity::units::{duration, percent, share};
 use activity::{Direction, Ns, Span};
 
 /// Copies that take so many times what kernels do are told of a program that waits for the CPU, too.
-const TIMES: Ns = 10;
+const TIMES: Ns = 3;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let alone = f.copy_ns - f.overlap_ns;
@@ -27,8 +27,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let busy = |d: &Direction| f.direction(*d).map_or(0, |d| d.busy_ns);
     let most = Direction::NAMED.iter().map(busy).max()?;
     // Those that take about as long as the longest: none of a tie takes most.
-    let is_most = |d: &Direction| !cases::LARGE_SHARE.is_reached_by(share(most - busy(d), most));
-    let directions: Vec<_> = Direction::NAMED.into_iter().filter(is_most).collect();
+    let takes_most = |d: &Direction| !cases::LARGE_SHARE.is_reached_by(share(most - busy(d), most));
+    let directions: Vec<_> = Direction::NAMED.into_iter().filter(takes_most).collect();
     let names: Vec<&str> = directions.iter().map(|it| it.label()).collect();
     let which = match names.as_slice() {
         [one] => format!("{one} copies take most"),
@@ -43,7 +43,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             percent(f.part(f.copy_ns)),
             duration(alone),
         ) + &which,
-        severity: Severity::warn_where(is_bound),
+        severity: Severity::warn_where(is_bound || is_most),
         advice: "Copy less: keep data on the GPU, copy reused data once, use a smaller data type."
             .to_owned(),
         ..scope.found(f.span_ns, alone, &longest_first(at.collect()))

@@ -1,6 +1,6 @@
 //! Managed memory that the driver moves when it is touched.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{
     Copied, DeviceFigures, Finding, Occurrence, Says, Scope, configs, longest_first, pageable,
@@ -8,7 +8,7 @@ use super::{
 use crate::thresholds;
 use activity::stats::lower_median;
 use activity::units::{bytes, count, duration, percent, share};
-use activity::{Direction, Ns, Place as On, Span, What};
+use activity::{Direction, Ns, Place as On, ShapeId, Span, What};
 use causes::Cause;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
@@ -22,6 +22,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let time = Span::union_len(moving.clone().collect());
     let waits = waits(scope, f, copies());
     let waited = Span::union_len(moving.chain(waits).collect()) - time;
+    let waited = waited.max(above_usual(scope, f));
     let of = |way| copies().filter(|it| it.2.direction == way).count() as u64;
     let faults = faults(scope, f);
     // Few bytes may come back in many faults, each of which the CPU waits for.
@@ -146,6 +147,43 @@ fn waits<'a>(
     };
     let come = pages.filter(|it| it.2.direction == Direction::H2D);
     come.filter_map(wait).collect()
+}
+
+/// So many launches of a kernel without pages tell what it takes.
+const USUAL_MIN: usize = 3;
+
+/// What kernels with pages coming or going take above the median of the same kernel and grid without, wherever those run.
+fn above_usual(scope: &Scope, f: &DeviceFigures) -> Ns {
+    let whole = scope.within(None, scope.devices);
+    let pages = pages(&whole, f);
+    let has_pages = |it: Span| {
+        let at = pages.partition_point(|page| page.end <= it.start);
+        pages.get(at).is_some_and(|page| page.start < it.end)
+    };
+    let kernels = |scope: &Scope, with_pages: bool| {
+        let all = scope.operations(f).filter_map(|(_, it)| match it.what {
+            What::Kernel(kernel) => Some((kernel.shape, it.span)),
+            _ => None,
+        });
+        let such = all.filter(|it| has_pages(it.1) == with_pages);
+        such.collect::<Vec<_>>()
+    };
+    let held = kernels(scope, true);
+    if held.is_empty() {
+        return 0;
+    }
+    let mut free: FxHashMap<ShapeId, Vec<Ns>> = FxHashMap::default();
+    for (shape, span) in kernels(&whole, false) {
+        free.entry(shape).or_default().push(span.len());
+    }
+    let enough = free.iter_mut().filter(|it| it.1.len() >= USUAL_MIN);
+    let usual = enough.filter_map(|(shape, times)| Some((*shape, lower_median(times)?)));
+    let usual: FxHashMap<ShapeId, Ns> = usual.collect();
+    let above = held.iter().filter_map(|(shape, span)| {
+        let usual = usual.get(shape)?;
+        Some((span.len() - usual).max(0))
+    });
+    above.sum::<Ns>().min(f.compute_ns)
 }
 
 /// Pages that come back so soon after another came with it.

@@ -230,9 +230,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     }
     let at = gaps_of(scope, f, cold, group);
     let placed = Placed::of(scope, f, &at, (group, time))?;
-    let in_waits = || waits_in(scope, f, &at);
     let is_known = group == Group::Unknown && !scope.causes.ends_early();
-    let waits = is_known.then(in_waits).flatten();
+    let waits = is_known.then(|| waits_in(scope, f, &at)).flatten();
     let at: Vec<Occurrence> = at.iter().map(|it| Occurrence::Gap(f.index, it.1)).collect();
     let what = label(scope, f, (group, time));
     let seen = (what == Group::Host.label()).then(|| seen_in(scope, f));
@@ -281,7 +280,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
                 (_, line) => seen_at(line.as_ref()),
             },
         ),
-        advice: advice.to_owned(),
+        advice: advice.to_owned() + waits.as_deref().map_or("", around::cure),
         says: says(f, time, &placed, waits, pages > 0),
         change: scope.change(change, None),
         is_of_pauses: placed.batch.is_some(),
@@ -431,7 +430,7 @@ fn waits_in(scope: &Scope, f: &DeviceFigures, at: &[(Ns, Span)]) -> Option<Strin
         .filter(|it| it.1 > 0)
         .collect();
     let sum: Ns = waits.iter().map(|it| it.1).sum();
-    let name = around::by_name(scope, waits.iter().copied(), around::outermost);
+    let name = around::by_name(scope, waits.iter().copied(), around::innermost);
     let name = name.first().filter(|it| 2 * it.1 >= sum)?;
     let is_told = cases::LOOP_MIN.is_reached_by(waits.len()) && 2 * sum >= f.idle_ns;
     let part = percent(share(sum, f.idle_ns).min(1.0));

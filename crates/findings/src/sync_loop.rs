@@ -43,6 +43,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let (advice, change, cure) = waits.advice(is_each);
     let found = scope.found(f.span_ns, bound, &waits.longest_first());
     let by = waits.told();
+    let of_op = by.as_deref().map_or("", around::cure);
     let idle = if is_each { found.bound_ns } else { idle };
     let without = (found.bound_ns - waits.late).max(idle);
     let title = title((f, &waits), by.as_deref(), idle, without) + &seen_at(line.as_ref());
@@ -53,7 +54,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     Some(Finding {
         title,
         advice: format!(
-            "{advice} Where a result decides what is launched next, its sync has to stay."
+            "{advice}{of_op} Where a result decides what is launched next, its sync has to stay."
         ),
         change: scope.change(change, line.as_ref()),
         severity: found

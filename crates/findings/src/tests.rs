@@ -14,7 +14,7 @@ use super::*;
 use crate::testing::in_scope;
 use activity::{Batch, Copy, DeviceInfo, Direction, HostCall, LaunchShape, MemoryKind, Span, What};
 use figures::Peaks;
-use trace::testing::{Scene, h200, pinned};
+use trace::testing::{Scene, Sentence as _, h200, pinned};
 
 /// A launch of so many blocks of so many threads.
 fn launch(blocks: u32, threads: u32) -> LaunchShape {
@@ -194,6 +194,21 @@ fn kernels_that_leave_most_of_the_gpu_empty() {
     for name in ["multimem_all_reduce_kernel", "ncclDevKernel_AllGather"] {
         cured("under-filled-gpu", &mut named(name, 33, 1));
     }
+}
+
+/// Eight kernels of 33 blocks, and as many of 1,024 blocks of 8 threads that take half as long: two lacks.
+#[test]
+fn blocks_are_told_of_the_kernels_that_leave_sms_empty() {
+    let mut scene = Scene::new();
+    scene.device(h200());
+    for at in (0..8).map(|i| i * 150_000) {
+        scene.shaped(launch(33, 256), "reduce", 1, at, at + 100_000);
+        scene.shaped(launch(1_024, 8), "walk", 1, at + 100_000, at + 150_000);
+    }
+    let found = sick("under-filled-gpu", &mut scene);
+    found
+        .title
+        .must_begin("8 kernels with 33 blocks for 132 SMs: 800 µs (67 % of kernel time)");
 }
 
 #[test]

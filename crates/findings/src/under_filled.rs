@@ -31,7 +31,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         0 => String::new(),
         known => format!(" for {known} SMs"),
     };
-    let kernels = Kernels::of(scope, f, multiprocessors);
+    let kernels = Kernels::most(scope, f, multiprocessors);
     let part = KernelTime::new(kernels.all, f.compute_ns);
     let share = part.share(kernels.time);
     let saving = (kernels.wasted as Ns).min(f.compute_ns);
@@ -92,6 +92,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 struct Kernels<'s, 'a> {
     scope: &'s Scope<'a>,
     multiprocessors: u64,
+    /// Whether those with few blocks are looked at, or those with few threads in each.
+    few_blocks: bool,
     /// Whether the program has managed memory, and which kernels are collectives.
     is_managed: bool,
     meant: FxHashMap<NameId, bool>,
@@ -117,10 +119,18 @@ struct Kernels<'s, 'a> {
 }
 
 impl<'s, 'a> Kernels<'s, 'a> {
-    fn of(scope: &'s Scope<'a>, f: &DeviceFigures, multiprocessors: u64) -> Self {
+    /// Those that leave SMs empty, or those whose warps are not full: what takes more.
+    fn most(scope: &'s Scope<'a>, f: &DeviceFigures, multiprocessors: u64) -> Self {
+        let both = [true, false].map(|few| Kernels::of(scope, f, multiprocessors, few));
+        let [few, narrow] = both;
+        if narrow.time > few.time { narrow } else { few }
+    }
+
+    fn of(scope: &'s Scope<'a>, f: &DeviceFigures, multiprocessors: u64, few_blocks: bool) -> Self {
         let mut kernels = Kernels {
             scope,
             multiprocessors,
+            few_blocks,
             is_managed: scope.is_managed(f),
             meant: FxHashMap::default(),
             all: 0,
@@ -156,7 +166,11 @@ impl<'s, 'a> Kernels<'s, 'a> {
         let of_warp = threads as f64 / WARP;
         let (sum, count) = self.sizes.entry((shape.name, blocks)).or_default();
         (*sum, *count) = (*sum + length, *count + 1);
-        let is_filled = cases::UNDER_FILLED_BLOCKS.is_reached_by(sms.min(of_warp));
+        let has_blocks = cases::UNDER_FILLED_BLOCKS.is_reached_by(sms);
+        let is_filled = match self.few_blocks {
+            true => has_blocks,
+            false => !has_blocks || cases::UNDER_FILLED_BLOCKS.is_reached_by(of_warp),
+        };
         let is_long = cases::UNDER_FILLED_MIN.is_reached_by(length);
         if blocks == 0 || is_filled || !is_long || self.is_spared(shape.name, length) {
             return;

@@ -369,6 +369,21 @@ fn copying_all_the_while() {
     let mut more = scene(50_000);
     assert_eq!(sick("no-overlap", &mut more).rule.name(), "no-overlap");
     cured("copy-bound", &mut scene(50_000));
+    // A GPU that is idle for more copies five times as long as it computes, or twice.
+    let idle = |kernel: Ns| {
+        let mut scene = Scene::new();
+        for at in (0..20).map(|i| i * 300_000) {
+            scene.copy(Direction::H2D, 1, 4 << 20, at, at + 100_000);
+            scene.kernel("k", 1, at + 100_000, at + 100_000 + kernel);
+        }
+        scene
+    };
+    let found = sick("copy-bound", &mut idle(20_000));
+    assert_eq!(
+        (found.severity, found.bound_ns),
+        (Severity::Warning, 2_000_000)
+    );
+    cured("copy-bound", &mut idle(50_000));
     // One batch has nothing to be beside: 100 us of 150 are its copy.
     let mut one = Scene::new();
     one.copy(Direction::H2D, 1, 4 << 20, 0, 100_000);
@@ -568,6 +583,29 @@ fn what_page_faults_cost_is_told_apart_from_what_the_cpu_does_with_pages() {
     found
         .title
         .must_have("about 950 µs for the CPU's page faults");
+}
+
+/// Twenty launches of one kernel: the first ten take 5 ms, with a page of 2 us coming in the middle, and the others so long without.
+#[test]
+fn what_kernels_wait_for_pages_is_known_from_those_without() {
+    let title = |free: Ns| {
+        let (mut scene, mut at) = (Scene::new(), 0);
+        for i in 0..20 {
+            let took = if i < 10 { 5_000_000 } else { free };
+            scene.call("cudaLaunchKernel", at, at + 3_000);
+            scene.kernel("k", 1, at + 5_000, at + 5_000 + took);
+            if i < 10 {
+                let (stream, page) = (activity::Place::NO_STREAM, at + 2_500_000);
+                scene.without_call();
+                scene.copy(Direction::H2D, stream, 64 << 10, page, page + 2_000);
+            }
+            at += took + 10_000;
+        }
+        sick("page-migration", &mut scene).title
+    };
+    title(500_000).must_have("and about 45.0 ms in which kernels wait for pages");
+    // They take as long without: 50 us before each page, and 500 before the first, is what nobody knows better.
+    title(5_000_000).must_have("and about 5.00 ms in which kernels wait for pages");
 }
 
 #[test]

@@ -289,6 +289,44 @@ fn values_that_an_optimizer_takes_one_by_one() {
     assert_eq!(found.severity, Severity::Warning);
 }
 
+/// Forty kernels of 2 us, each behind a wait in the innermost of these operators, which lie in each other.
+fn waits_in(ops: &[&str]) -> String {
+    let mut scene = Scene::new();
+    for i in 0..40 {
+        let at = i * 60_000;
+        scene.call("cudaLaunchKernel", at, at + 4_000);
+        scene.kernel("mm", 7, at + 8_000, at + 10_000);
+        for (depth, op) in (0..).zip(ops) {
+            scene.range(
+                RangeKind::CpuOp,
+                op,
+                0,
+                at + 4_500 + depth * 100,
+                at + 40_000 - depth * 100,
+            );
+        }
+        scene.call("cudaStreamSynchronize", at + 9_500, at + 30_000);
+    }
+    let found = sick("sync-in-loop", &mut scene);
+    found.says.expect("it is named").why + &found.advice
+}
+
+#[test]
+fn a_sync_is_named_by_the_innermost_operator_that_says_something() {
+    let told = waits_in(&["aten::matmul", "aten::mm", "aten::_coalesce"]);
+    told.must_begin("by aten::_coalesce");
+    told.must_have("Coalesce the sparse matrix once");
+    // Parts that all others are made of say nothing.
+    let told = waits_in(&["aten::to", "aten::_to_copy", "aten::copy_"]);
+    told.must_begin("by aten::to");
+    waits_in(&[
+        "aten::is_nonzero",
+        "aten::item",
+        "aten::_local_scalar_dense",
+    ])
+    .must_begin("by aten::item");
+}
+
 /// The frames of a thread ("file#function"), outermost first, and how many looks saw it there, running or not.
 type Seen<'t> = (u32, &'t [(&'t str, u32)], i64, bool);
 
