@@ -309,8 +309,10 @@ def registers(out):
     if made.returncode != 0:
         print(f"left out: registers: {made.stderr[-200:]}")
         return
-    alone = subprocess.run([str(guest), "poll", "3000"], capture_output=True, text=True, timeout=60).stdout
-    child = subprocess.Popen([str(guest), "poll", "3000"], stdout=subprocess.PIPE, text=True)
+    # It ends once its rounds are over and its standard input is closed.
+    quiet = dict(input="", capture_output=True, text=True, timeout=60)
+    alone = subprocess.run([str(guest), "poll", "3000"], **quiet).stdout
+    child = subprocess.Popen([str(guest), "poll", "3000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     time.sleep(0.1)
     waited = 0
     for index in range(6):
