@@ -279,7 +279,7 @@ fn whoever_attached_may_be_killed_at_any_moment() {
         program.wait_for_end(before, &format!("killed after {} ms", 10 * moment));
     }
     let (_folder, save) = folder();
-    record(program.pid(), &save, &["--duration", "300ms"], 0);
+    record(program.pid(), &save, &["--duration", "1s"], 0);
     whole(&read(&save).0[0], 50);
     program.end_well();
 }

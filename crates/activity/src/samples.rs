@@ -19,7 +19,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// The same with no more of its file's name than a path has, from its beginning and its end: every look at a stack reads all of it.
+    /// The same with no more of its file's name than a path has: its beginning and its end. Every look at a stack reads all of it.
     pub fn cut(mut self) -> Frame {
         const ENDS: [usize; 2] = [256, 768];
         if self.file.len() > ENDS.iter().sum() {

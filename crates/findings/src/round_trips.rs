@@ -81,7 +81,8 @@ fn is_of_region(kernel: &str) -> bool {
     ["nvkernel_", "__omp_offloading"].iter().any(is_so) || kernel.ends_with("_gpu")
 }
 
-/// Large copies up that, behind a kernel of a region, each follow a copy down of as many bytes at once, what they move, and what all copies up do.
+/// Large copies up behind a kernel of a region that each follow a copy down of as many bytes at once. Beside them what they move, and
+/// what all copies up do.
 fn trips(scope: &Scope, f: &DeviceFigures) -> (Vec<(Ns, Occurrence)>, u64, u64) {
     let graph = scope.causes.graph();
     let (mut at, mut moved, mut all) = (Vec::new(), 0, 0);

@@ -19,8 +19,8 @@ const LATER: usize = 24;
 /// soon, and that is done at once.
 const SECOND_LOOK: Duration = Duration::from_millis(300);
 const LAST_RESORT: Duration = Duration::from_millis(900);
-/// Who has had so little of a core (ticks of the kernel) and waits for one is looked at so many times as long; so is who waited for one for
-/// a quarter of the time, or is looked at by a thread that did.
+/// Who has had so little of a core (ticks of the kernel) and waits for one is looked at so many times as long. So is who waited for one
+/// for a quarter of the time. The same holds where the thread that looks has waited so.
 const TICKS: u64 = 10;
 const STARVED: u32 = 5;
 const WAITED: u32 = 4;

@@ -45,9 +45,10 @@ struct Between {
 
 impl Between {
     /// Whether what lies before a launch ends with loading a kernel that the program made, or found in a cache.
-    /// Nothing else of CUDA comes before its launch.
+    /// Nothing else of CUDA comes before its launch. A load that takes most of it waits for the GPU, or compiles PTX by itself.
     fn ends_with_code(&self, launch: Ns) -> bool {
-        self.brings && self.loaded >= launch - (launch - self.since) / 10
+        let made = launch - self.since;
+        self.brings && self.loaded >= launch - made / 10 && 2 * self.loading < made
     }
 
     /// Which waits are for a compiler, where it loads something behind them that late: for processes, and for threads whose work it links.

@@ -854,6 +854,21 @@ fn what_xla_compiles_beside_a_first_launch_is_a_cold_start() {
 }
 
 #[test]
+fn loads_that_wait_for_the_gpu_compile_nothing() {
+    // Six rounds of a kernel of 400 ms; behind its launch code is loaded, which returns when it has ended.
+    let (mut scene, mut now) = (Scene::new(), 0);
+    for _ in 0..6 {
+        scene.call("cuLaunchKernelEx", now, now + 5_000);
+        scene.kernel("scale", 7, now + 10_000, now + 400_010_000);
+        scene.call("cuModuleLoadData", now + 6_000, now + 400_015_000);
+        now += 400_020_000;
+    }
+    let found = findings(&mut scene).into_iter();
+    let compiles = |it: &Finding| it.title.contains("compiling kernels");
+    assert_eq!(found.filter(compiles).count(), 0);
+}
+
+#[test]
 fn a_kernel_that_is_compiled_anew_in_each_step_is_no_work_of_the_program() {
     // Six rounds of a kernel of 2 ms, 400 ms behind the sync of the one before; at the end of these code is loaded.
     let scene = |loads: &str, launches: &str, lasts: Ns| {
