@@ -63,7 +63,7 @@ fn parts(_: &mut Criterion<CpuTime>) {
         once("causes of all gaps", operations, || causes.idle(0, None));
         let devices = once("figures", operations, || figures::count(&trace, None, None));
         once("verdict", operations, || {
-            verdict::find(&trace, &causes, (None, &devices), &[], None)
+            verdict::find(&trace, &causes, (None, &devices), (&[], None), None)
         });
         once("steps", operations, || steps::find(&trace, None));
         if operations > 1_000_000 {
@@ -112,7 +112,7 @@ fn live(c: &mut Criterion<CpuTime>) {
                     &trace,
                     &causes,
                     (Some(window), &devices),
-                    &[],
+                    (&[], None),
                     None,
                 ))
             });

@@ -42,7 +42,7 @@ impl StackCounts {
             let inner = trace.stacks().frames(stack).take(INNER);
             frames.any(builds) && !inner.into_iter().any(looks)
         };
-        self.kept(|stack| is_one(stack))
+        self.kept(is_one)
     }
 
     /// "98 % of it in libnvrtc: compiling", "82 % of it in rand, called by main in add_gpu": what holds most of the stretches. Or two that
