@@ -6,7 +6,7 @@ use super::scope::Config;
 use super::{DeviceFigures, Finding, Occurrence, Scope, configs, longest_first, migrations};
 use activity::text::{NAME_MAX, counted, cut_middle};
 use activity::units::{count, duration};
-use activity::{NameId, Ns, ShapeId, Span, What, occupancy};
+use activity::{LaunchShape, NameId, Ns, ShapeId, Span, What, occupancy};
 use causes::Cause;
 use figures::busy::{KernelTime, mostly};
 use figures::communication::is_communication;
@@ -88,6 +88,18 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     })
 }
 
+/// Threads of a block. Where the source does not say, they fill an SM.
+fn threads_of(shape: &LaunchShape) -> u64 {
+    match occupancy::product(shape.block) {
+        0 => LANES,
+        threads => threads,
+    }
+}
+
+fn fills_warps(threads: u64) -> bool {
+    cases::UNDER_FILLED_BLOCKS.is_reached_by(threads as f64 / WARP)
+}
+
 /// The kernels of a device, and those of them that leave much of it empty.
 struct Kernels<'s, 'a> {
     scope: &'s Scope<'a>,
@@ -121,8 +133,12 @@ struct Kernels<'s, 'a> {
 impl<'s, 'a> Kernels<'s, 'a> {
     /// Those that leave SMs empty, or those whose warps are not full: what takes more.
     fn most(scope: &'s Scope<'a>, f: &DeviceFigures, multiprocessors: u64) -> Self {
-        let both = [true, false].map(|few| Kernels::of(scope, f, multiprocessors, few));
-        let [few, narrow] = both;
+        let few = Kernels::of(scope, f, multiprocessors, true);
+        let is_narrow = |it: &Config| !fills_warps(threads_of(&it.shape));
+        if !configs::of_device(scope, f).iter().any(is_narrow) {
+            return few;
+        }
+        let narrow = Kernels::of(scope, f, multiprocessors, false);
         if narrow.time > few.time { narrow } else { few }
     }
 
@@ -157,11 +173,7 @@ impl<'s, 'a> Kernels<'s, 'a> {
         let shape = &config.shape;
         self.all += length;
         let blocks = occupancy::blocks(shape);
-        // Where the source does not say, they fill an SM.
-        let threads = match occupancy::product(shape.block) {
-            0 => LANES,
-            threads => threads,
-        };
+        let threads = threads_of(shape);
         let sms = blocks as f64 / self.multiprocessors as f64;
         let of_warp = threads as f64 / WARP;
         let (sum, count) = self.sizes.entry((shape.name, blocks)).or_default();
@@ -169,7 +181,7 @@ impl<'s, 'a> Kernels<'s, 'a> {
         let has_blocks = cases::UNDER_FILLED_BLOCKS.is_reached_by(sms);
         let is_filled = match self.few_blocks {
             true => has_blocks,
-            false => !has_blocks || cases::UNDER_FILLED_BLOCKS.is_reached_by(of_warp),
+            false => !has_blocks || fills_warps(threads),
         };
         let is_long = cases::UNDER_FILLED_MIN.is_reached_by(length);
         if blocks == 0 || is_filled || !is_long || self.is_spared(shape.name, length) {

@@ -20,22 +20,24 @@ pub(super) fn told(trace: &Trace, causes: &Causes<'_>) -> Vec<String> {
     let Some((all, ops)) = recorded(trace).zip(trace.operations_extent()) else {
         return Vec::new();
     };
-    let graph = causes.graph();
-    let each = || 0..graph.ops.len() as OpId;
-    let first = each().min_by_key(|it| graph.ops.start[*it as usize]);
-    let last = each().max_by_key(|it| graph.ops.end[*it as usize]);
+    let ops_of = &causes.graph().ops;
+    let each = || 0..ops_of.len() as OpId;
     let before = Span::new(all.start.min(ops.start), ops.start);
     let behind = Span::new(ops.end, all.end.max(ops.end));
     let ends = [
-        (before, first, "before the first operation"),
-        (behind, last, "after the last operation"),
+        (before, "before the first operation"),
+        (behind, "after the last operation"),
     ];
-    let told = ends.into_iter().filter_map(|(span, op, which)| {
+    let told = ends.into_iter().filter_map(|(span, which)| {
         let free = free(trace, span);
         let time: Ns = free.iter().map(|it| it.len()).sum();
         if time < OUTSIDE_MIN || !cases::LARGE_SHARE.is_reached_by(share(time, all.len())) {
             return None;
         }
+        let op = match span == before {
+            true => each().min_by_key(|it| ops_of.start[*it as usize]),
+            false => each().max_by_key(|it| ops_of.end[*it as usize]),
+        };
         let named = name(trace, causes, (span, &free, time), op?);
         let named = named.map_or_else(String::new, |it| format!(", {it}"));
         Some(format!("{} outside CUDA {which}{named}", duration(time)))
