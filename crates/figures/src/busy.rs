@@ -1,7 +1,8 @@
 //! What a busy GPU is busy with: the class of most kernel time, for its verdict.
 
 use activity::units::{percent, share};
-use activity::{Ns, Span};
+use activity::{NameId, Ns, Span};
+use rustc_hash::FxHashMap;
 use trace::Trace;
 
 use crate::class::{Class, NEAR};
@@ -74,12 +75,19 @@ impl KernelTime {
     }
 }
 
-/// Of kernel time "61 % of it memory-bound at 88 % of DRAM's peak"; `None` where nobody sampled, or no class has much.
-pub fn words(trace: &Trace, window: Option<Span>, of: KernelTime) -> Option<String> {
+/// Of kernel time "61 % of it memory-bound at 88 % of DRAM's peak"; `None` where nobody sampled, or no class has much. `told` has the time of
+/// each kernel that is told: the window may have steps beside these (odd ones, another kind's), so that classes give shares of it alone.
+pub fn words(
+    trace: &Trace,
+    window: Option<Span>,
+    told: &FxHashMap<NameId, Ns>,
+    of: KernelTime,
+) -> Option<String> {
     if !trace.is_sampled() {
         return None;
     }
-    let rows = tables::kernels(trace, window);
+    let mut rows = tables::kernels(trace, window);
+    rows.retain(|it| told.contains_key(&it.id));
     let those = |class| {
         let shapes = rows.iter().flat_map(|it| &it.shapes);
         shapes.filter(move |it: &&ShapeRow| it.class == class)
@@ -101,7 +109,9 @@ pub fn words(trace: &Trace, window: Option<Span>, of: KernelTime) -> Option<Stri
         Class::Latency => "near no peak".to_owned(),
         _ => "in kernels shorter than their launches".to_owned(),
     };
-    let time = time(&class);
+    let in_window: Ns = rows.iter().map(|it| it.total_ns).sum();
+    let part = share(time(&class), in_window);
+    let time = (part * told.values().sum::<Ns>() as f64) as Ns;
     (of.share(time) >= MUCH).then(|| format!("{} {what}", of.of_it(time)))
 }
 

@@ -317,7 +317,7 @@ impl Told<'_> {
             true => format!("{of}, communication alone {alone}"),
             false => of,
         };
-        let words = busy::words(self.trace, Some(split.span), all);
+        let words = busy::words(self.trace, Some(split.span), told, all);
         if let Some(words) = words.or_else(|| self.optimizer(all)) {
             return format!("GPU-bound{several}: kernels run {computing} of {of}, {words}");
         }
