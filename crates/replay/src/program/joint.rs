@@ -43,7 +43,7 @@ impl Program<'_> {
         let joined = |op: u32, times: &mut Times| {
             let number = joint_of[op as usize];
             let Some(joint) = joints.get(number as usize) else {
-                return;
+                return false;
             };
             let member = joint.members.iter().find(|it| it.0 == op);
             let behind = member.map_or(0, |it| it.1);
@@ -51,7 +51,7 @@ impl Program<'_> {
             open.left -= 1;
             open.last = open.last.max(times.op_start[op as usize] + behind);
             if open.left > 0 {
-                return;
+                return true;
             }
             // What follows comes later in the order: it began after all of them.
             for &(of, behind) in joint
@@ -61,6 +61,7 @@ impl Program<'_> {
             {
                 times.op_end[of as usize] = open.last + joint.transfer - behind;
             }
+            true
         };
         self.times(Times::default(), |delay, _| delay, joined)
     }

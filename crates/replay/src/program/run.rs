@@ -37,29 +37,43 @@ impl Times {
 #[derive(Default)]
 struct Latest {
     copies: Vec<u32>,
-    /// Streams with their last kernels, that which ran last first.
-    streams: Vec<(u32, [u32; BACK])>,
+    /// Streams, that which ran last first.
+    streams: Vec<LatestOfStream>,
     /// The greatest share of the SMs that one of them needs.
     share: f32,
 }
 
+struct LatestOfStream {
+    stream: u32,
+    /// Its last kernels, the latest first.
+    kernels: [u32; BACK],
+    /// None of them ends later.
+    end: Ns,
+}
+
 impl Latest {
-    fn add(&mut self, i: u32, op: &Op) {
+    /// Adds an operation that ends at `end` or before.
+    fn add(&mut self, i: u32, op: &Op, end: Ns) {
         if op.engine.is_copy() {
             return self.copies.push(i);
         }
-        let at = self.streams.iter().position(|of| of.0 == op.stream);
+        let at = self.streams.iter().position(|of| of.stream == op.stream);
         let at = at.unwrap_or_else(|| {
             if self.streams.len() == BESIDE {
                 self.streams.pop();
             }
-            self.streams.push((op.stream, [NONE; BACK]));
+            self.streams.push(LatestOfStream {
+                stream: op.stream,
+                kernels: [NONE; BACK],
+                end,
+            });
             self.streams.len() - 1
         });
         self.share = self.share.max(op.share);
-        let (_, last) = &mut self.streams[at];
-        last.copy_within(..BACK - 1, 1);
-        last[0] = i;
+        let of = &mut self.streams[at];
+        of.kernels.copy_within(..BACK - 1, 1);
+        of.kernels[0] = i;
+        of.end = of.end.max(end);
         self.streams[..=at].rotate_right(1);
     }
 }
@@ -72,22 +86,23 @@ impl Program<'_> {
 
     /// The same in the memory of other times.
     pub fn replay_in(&self, times: Times) -> Times {
-        self.times(times, |delay, _| delay, |_, _| {})
+        self.times(times, |delay, _| delay, |_, _| false)
     }
 
     /// The times, with every delay replaced by its class's median: what the graph explains without
     /// knowing the answer. Time that threads take between calls stays.
     pub fn replay_typical_in(&self, times: Times) -> Times {
         let typical = |_, class| self.delays.typical(class, &self.known);
-        self.times(times, typical, |_, _| {})
+        self.times(times, typical, |_, _| false)
     }
 
-    /// Each time is worked out once, before anything asks for it. `joined` is told of each operation, and may set when it ends.
+    /// Each time is worked out once, before anything asks for it. `joined` is told of each operation, and may set when it ends;
+    /// it says whether it may set that later, too.
     pub(super) fn times(
         &self,
         mut times: Times,
         delay: impl Fn(Ns, super::Class) -> Ns,
-        mut joined: impl FnMut(u32, &mut Times),
+        mut joined: impl FnMut(u32, &mut Times) -> bool,
     ) -> Times {
         for of_calls in [&mut times.call_start, &mut times.call_end] {
             of_calls.resize(self.calls.len(), 0);
@@ -142,10 +157,11 @@ impl Program<'_> {
                     let (start, time) = self.op(i, &times, &latest, &delay);
                     times.op_start[i as usize] = start;
                     times.op_end[i as usize] = start + time;
-                    joined(i, &mut times);
+                    let is_open = joined(i, &mut times);
                     let op = &self.ops[i as usize];
                     if !op.is_gone {
-                        latest.add(i, op);
+                        let end = if is_open { Ns::MAX } else { start + time };
+                        latest.add(i, op, end);
                     }
                 }
             }
@@ -210,14 +226,14 @@ impl Program<'_> {
                     .together
                     .contains(&(other.shape.min(op.shape), other.shape.max(op.shape)))
         };
-        for (_, last) in latest.streams.iter().filter(|of| of.0 != op.stream) {
+        for of in &latest.streams {
+            if of.end <= start || of.stream == op.stream {
+                continue;
+            }
             // In the order in which they were recorded, so that nothing shorter makes anything later. Those before it on
             // its stream have ended before.
-            let rival = last
-                .iter()
-                .take_while(|&&j| j != NONE)
-                .find(|j| is_rival(j));
-            if let Some(&j) = rival {
+            let mut kernels = of.kernels.iter().take_while(|&&j| j != NONE);
+            if let Some(&j) = kernels.find(|j| is_rival(j)) {
                 start = start.max(times.op_end[j as usize]);
             }
         }
