@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
+use super::operations::Operations;
 use super::slow::{self, Slow};
 use super::{Origin, Phase, Steps};
 use crate::breakdown::Breakdown;
@@ -174,12 +175,9 @@ pub(super) fn find(trace: &Trace, all: &Steps) -> Vec<StepKind> {
         false => by_operations(trace, process, spans, all.steady.clone()),
     };
     // How many operations a step of a pattern holds: where that was not told apart for a while, several ordinary steps are one.
-    let lanes: Vec<_> = trace.streams_in(process).collect();
+    let operations = Operations::new(trace, process, spans.len());
     let holds = |step: usize| match &all.from {
-        Origin::Period { .. } => lanes
-            .iter()
-            .map(|it| it.1.starting(spans[step]).len())
-            .sum(),
+        Origin::Period { .. } => operations.count(spans[step]),
         _ => 1,
     };
     let mut kinds = Vec::new();
@@ -251,12 +249,12 @@ fn by_operations(
     spans: &[Span],
     steady: std::ops::Range<usize>,
 ) -> Vec<(Vec<usize>, String)> {
-    let streams: Vec<_> = trace.streams_in(process).collect();
+    let operations = Operations::new(trace, process, steady.len());
     let counts = |span: Span| -> Counts {
         let mut of: FxHashMap<Operation, u32> = FxHashMap::default();
-        for (id, lane) in &streams {
-            for row in lane.starting(span) {
-                let operation = match trace.what(*id, row) {
+        for (id, _, rows) in operations.starting(span) {
+            for row in rows {
+                let operation = match trace.what(id, row) {
                     What::Kernel(kernel) => Operation::Kernel(trace.shape(kernel.shape).name),
                     What::Copy(copy) => Operation::Copy(copy.direction),
                     _ => Operation::Other,

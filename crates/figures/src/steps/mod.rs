@@ -39,6 +39,7 @@ use trace::{Lane, LaneKind, Trace};
 use activity::stats;
 pub use batches::{Batch, Phase};
 pub use kinds::StepKind;
+use operations::Operations;
 pub use ranges::without_numbers;
 use search::{by_period, finish};
 pub use slow::{Slow, main_device};
@@ -429,7 +430,8 @@ impl Found {
         mut spans: Vec<Span>,
         batches: Vec<Batch>,
     ) -> Found {
-        let end = |span: &Span| Some(operations::extent(trace, process, Some(*span))?.end);
+        let operations = Operations::new(trace, process, spans.len());
+        let end = |span: &Span| Some(operations.extent(*span)?.end);
         let ends = spans.iter().map(|it| end(it).unwrap_or(it.end).min(it.end));
         let ends: Vec<Ns> = ends.collect();
         let pauses = spans.iter().zip(&ends).map(|(span, end)| span.end - end);

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use activity::{Direction, NameId, Ns, Place, Span, What};
+use activity::{Activity, Direction, NameId, Ns, Place, Span, What};
 use trace::{Lane, LaneId, LaneKind, Trace};
 
 /// What makes two operations the same.
@@ -19,6 +19,75 @@ pub(super) enum Identity {
 /// The rows of a lane that start in the window.
 pub(super) fn rows(lane: &Lane, window: Option<Span>) -> Range<usize> {
     window.map_or(lane.kept(), |w| lane.starting(w))
+}
+
+/// The operations of a process, for who asks about many stretches.
+pub(super) struct Operations<'t> {
+    trace: &'t Trace,
+    streams: Vec<(LaneId, &'t Lane)>,
+    /// When which row of which of them starts, in order. Empty where to ask each stream about each stretch costs less.
+    by_start: Vec<(Ns, usize, usize)>,
+}
+
+impl<'t> Operations<'t> {
+    /// For so many stretches.
+    pub(super) fn new(trace: &'t Trace, process: usize, stretches: usize) -> Self {
+        let streams: Vec<_> = trace.streams_in(process).collect();
+        let mut by_start = Vec::new();
+        let kept: usize = streams.iter().map(|it| it.1.kept().len()).sum();
+        if streams.len() * stretches > 8 * kept {
+            for (at, (_, lane)) in streams.iter().enumerate() {
+                let spans = lane.spans(lane.kept());
+                by_start.extend(spans.map(|(row, span)| (span.start, at, row)));
+            }
+            by_start.sort_unstable();
+        }
+        Operations {
+            trace,
+            streams,
+            by_start,
+        }
+    }
+
+    /// Rows that start there, of one stream each.
+    pub(super) fn starting(
+        &self,
+        stretch: Span,
+    ) -> impl Iterator<Item = (LaneId, &'t Lane, Range<usize>)> + '_ {
+        let before = |time| self.by_start.partition_point(|it| it.0 < time);
+        let from = before(stretch.start);
+        let sorted = &self.by_start[from..before(stretch.end).max(from)];
+        let asked: &[_] = match self.by_start.is_empty() {
+            true => &self.streams,
+            false => &[],
+        };
+        let asked = asked
+            .iter()
+            .map(move |&(id, lane)| (id, lane, lane.starting(stretch)));
+        let sorted = sorted.iter().map(|&(_, at, row)| {
+            let (id, lane) = self.streams[at];
+            (id, lane, row..row + 1)
+        });
+        asked.chain(sorted)
+    }
+
+    /// How many start there.
+    pub(super) fn count(&self, stretch: Span) -> usize {
+        self.starting(stretch).map(|(_, _, rows)| rows.len()).sum()
+    }
+
+    /// When they start and end, and what each is.
+    pub(super) fn activities(&self, stretch: Span) -> impl Iterator<Item = Activity> + '_ {
+        let all = self.starting(stretch);
+        all.flat_map(|(id, _, rows)| self.trace.activities(id, rows).map(|it| it.1))
+    }
+
+    /// First start to last end of those that start there.
+    pub(super) fn extent(&self, stretch: Span) -> Option<Span> {
+        let all = self.starting(stretch);
+        let spans = all.flat_map(|(_, lane, rows)| lane.spans(rows).map(|it| it.1));
+        spans.reduce(Span::hull)
+    }
 }
 
 /// How many operations of a process start in the window.
@@ -59,34 +128,23 @@ pub(super) fn has_copies(trace: &Trace, process: usize, stretch: Span) -> bool {
 }
 
 /// The time of kernels, and of whole graphs, that start there, by name of the kernel.
-pub(super) fn kernels(
-    trace: &Trace,
-    streams: &[(LaneId, &Lane)],
-    stretch: Span,
-) -> FxHashMap<Option<NameId>, Ns> {
+pub(super) fn kernels(operations: &Operations<'_>, stretch: Span) -> FxHashMap<Option<NameId>, Ns> {
     let mut of = FxHashMap::default();
-    for &(id, lane) in streams {
-        for (_, activity) in trace.activities(id, lane.starting(stretch)) {
-            let name = match activity.what {
-                What::Kernel(kernel) => Some(trace.shape(kernel.shape).name),
-                What::Graph(_) => None,
-                _ => continue,
-            };
-            *of.entry(name).or_default() += activity.span.len();
-        }
+    for activity in operations.activities(stretch) {
+        let name = match activity.what {
+            What::Kernel(kernel) => Some(operations.trace.shape(kernel.shape).name),
+            What::Graph(_) => None,
+            _ => continue,
+        };
+        *of.entry(name).or_default() += activity.span.len();
     }
     of
 }
 
 /// Whether each kernel that takes much runs in most of the usual steps: else one loop follows another. And whether others take less
 /// in the long ones: else the usual ones are rounds behind those.
-pub(super) fn keeps_kernels(
-    trace: &Trace,
-    streams: &[(LaneId, &Lane)],
-    usual: &[Span],
-    long: &[Span],
-) -> bool {
-    let [of, long] = [usual, long].map(|it| of_steps(trace, streams, it));
+pub(super) fn keeps_kernels(operations: &Operations<'_>, usual: &[Span], long: &[Span]) -> bool {
+    let [of, long] = [usual, long].map(|it| of_steps(operations, it));
     let time = |of: &Kernels| of.values().map(|it| it.0).sum::<Ns>();
     let others = long.iter().filter(|it| !of.contains_key(it.0));
     let others: Ns = others.map(|it| it.1.0).sum();
@@ -105,15 +163,15 @@ fn main(of: &Kernels) -> impl Iterator<Item = &(Ns, usize)> {
 }
 
 /// Whether some kernel takes much of the steps, and none runs in half of them: each does something else.
-pub(super) fn share_none(trace: &Trace, streams: &[(LaneId, &Lane)], steps: &[Span]) -> bool {
-    let of = of_steps(trace, streams, steps);
+pub(super) fn share_none(operations: &Operations<'_>, steps: &[Span]) -> bool {
+    let of = of_steps(operations, steps);
     main(&of).next().is_some() && of.values().all(|it| 2 * it.1 < steps.len())
 }
 
-fn of_steps(trace: &Trace, streams: &[(LaneId, &Lane)], steps: &[Span]) -> Kernels {
+fn of_steps(operations: &Operations<'_>, steps: &[Span]) -> Kernels {
     let mut of = Kernels::default();
     for &step in steps {
-        for (name, time) in kernels(trace, streams, step) {
+        for (name, time) in kernels(operations, step) {
             let it = of.entry(name).or_default();
             *it = (it.0 + time, it.1 + 1);
         }
@@ -122,16 +180,14 @@ fn of_steps(trace: &Trace, streams: &[(LaneId, &Lane)], steps: &[Span]) -> Kerne
 }
 
 /// Whether each step copies more than the one before.
-pub(super) fn grow(trace: &Trace, streams: &[(LaneId, &Lane)], steps: &[Span]) -> bool {
+pub(super) fn grow(operations: &Operations<'_>, steps: &[Span]) -> bool {
     let bytes = |of| match of {
         What::Copy(it) => it.bytes,
         _ => 0,
     };
-    let copied = steps.iter().map(|&step| -> u64 {
-        let lanes = streams.iter();
-        let rows = lanes.flat_map(|&(id, lane)| trace.activities(id, lane.starting(step)));
-        rows.map(|it| bytes(it.1.what)).sum()
-    });
+    let copied = steps
+        .iter()
+        .map(|&step| -> u64 { operations.activities(step).map(|it| bytes(it.what)).sum() });
     copied.is_sorted_by(|before, after| before < after)
 }
 
@@ -258,16 +314,11 @@ impl Caused {
     }
 
     /// By their own start, where the timeline has no host calls.
-    pub(super) fn within(
-        trace: &Trace,
-        process: usize,
-        window: Option<Span>,
-        range: Span,
-    ) -> Caused {
-        let range = Some(window.map_or(range, |w| range.intersect(w)));
+    pub(super) fn within(operations: &Operations<'_>, window: Option<Span>, range: Span) -> Caused {
+        let range = window.map_or(range, |w| range.intersect(w));
         Caused {
-            count: count(trace, process, range),
-            span: extent(trace, process, range),
+            count: operations.count(range),
+            span: operations.extent(range),
             time: 0,
         }
     }
@@ -276,4 +327,47 @@ impl Caused {
 /// The earliest start, for sorting steps that a search found.
 pub(super) fn is_ascending(starts: &[Ns]) -> bool {
     starts.is_sorted_by(|a, b| a < b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace::testing::Scene;
+
+    /// Asked one after the other, or sorted where they are many: streams tell the same of each stretch.
+    #[test]
+    fn many_streams_tell_of_a_stretch_what_few_do() {
+        let mut scene = Scene::new();
+        for at in 0..60 {
+            scene.kernel(
+                if at % 3 == 0 { "a" } else { "b" },
+                at,
+                i64::from(at * 7 % 60) * 10,
+                600,
+            );
+        }
+        let trace = scene.trace();
+        let [few, many] = [0, 1_000].map(|it| Operations::new(&trace, 0, it));
+        assert_eq!((few.by_start.len(), many.by_start.len()), (0, 60));
+        for (from, to) in [
+            (0, 600),
+            (0, 1),
+            (5, 25),
+            (10, 20),
+            (590, 591),
+            (591, 9_999),
+            (7, 7),
+            (50, 40),
+        ] {
+            let stretch = Span::new(from, to);
+            let expected = (0..60).filter(|it| (from..to).contains(&(it * 10))).count();
+            assert_eq!(
+                [few.count(stretch), many.count(stretch)],
+                [expected; 2],
+                "{stretch:?}"
+            );
+            assert_eq!(kernels(&few, stretch), kernels(&many, stretch));
+            assert_eq!(few.extent(stretch), many.extent(stretch));
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use super::operations::{self, ByCall, Caused, is_ascending};
+use super::operations::{self, ByCall, Caused, Operations, is_ascending};
 use super::{Found, Origin};
 use activity::stats;
 use activity::{NameId, Ns, Range, RangeKind, Span, What};
@@ -238,7 +238,8 @@ pub(super) fn is_in_one(
     if spans.is_empty() {
         return false;
     }
-    let count = Caused::within(trace, process, window, stretch).count;
+    let operations = Operations::new(trace, process, 1);
+    let count = Caused::within(&operations, window, stretch).count;
     let calls = ByCall::new(trace, process, window);
     spans.into_iter().any(|range| {
         let caused = Caused::by(trace, process, &calls, range);
@@ -378,10 +379,11 @@ fn are_apart(spans: &[Span]) -> bool {
 
 /// A pass of a variant is a step by itself: the host does other things between two of them.
 fn of_repeats(trace: &Trace, process: usize, window: Option<Span>, group: &Group) -> Answer {
+    let operations = Operations::new(trace, process, group.spans.len());
     let spans: Vec<Span> = group
         .spans
         .iter()
-        .filter_map(|&range| Caused::within(trace, process, window, range).span)
+        .filter_map(|&range| Caused::within(&operations, window, range).span)
         .collect();
     if !cases::STEPS_MIN.is_reached_by(spans.len()) {
         return Answer::None;
@@ -462,10 +464,12 @@ pub(super) fn caused_by(
     ranges: &[Span],
 ) -> Vec<Marked> {
     let has_calls = calls.len() > 0 && trace.threads_in(process).next().is_some();
+    let operations = OnceCell::new();
+    let operations = || operations.get_or_init(|| Operations::new(trace, process, ranges.len()));
     let marked = |&range: &Span| {
         let caused = match has_calls {
             true => Caused::by(trace, process, calls, range),
-            false => Caused::within(trace, process, window, range),
+            false => Caused::within(operations(), window, range),
         };
         Some(Marked {
             range,
@@ -479,11 +483,10 @@ pub(super) fn caused_by(
 
 /// Whether as many operations lie from one range to the next as two ranges later, and others than one range later.
 fn are_by_turns(trace: &Trace, process: usize, steps: &[Marked]) -> bool {
-    let streams: Vec<_> = trace.streams_in(process).collect();
-    let between = steps.windows(2).map(|pair| {
-        let span = Span::new(pair[0].caused.start, pair[1].caused.start);
-        streams.iter().map(|it| it.1.starting(span).len()).sum()
-    });
+    let operations = Operations::new(trace, process, steps.len());
+    let between = steps
+        .windows(2)
+        .map(|it| operations.count(Span::new(it[0].caused.start, it[1].caused.start)));
     let counts: Vec<usize> = between.collect();
     let is_like = |a: usize, b: usize| 5 * a.min(b) >= 4 * a.max(b);
     let like = |apart: usize| {
@@ -509,7 +512,8 @@ pub(super) fn from_start_to_start(
     let mut spans: Vec<Span> = pairs
         .map(|it| Span::new(it[0].caused.start, it[1].caused.start))
         .collect();
-    let count = |span: &Span| operations::count(trace, process, Some(*span)) as f64;
+    let operations = Operations::new(trace, process, spans.len());
+    let count = |span: &Span| operations.count(*span) as f64;
     let counts: Vec<f64> = spans.iter().map(count).collect();
     let usual = stats::median(&counts).unwrap_or_default();
     let end = |step: &Marked| step.caused.end.max(step.range.end);

@@ -3,7 +3,7 @@
 use std::cell::LazyCell;
 use std::ops::Range;
 
-use super::operations::{self, Identity};
+use super::operations::{self, Identity, Operations};
 use super::period::{self, Units};
 use super::{Found, Origin, Steps, driven, ranges, times};
 use activity::{Ns, Span, stats};
@@ -117,25 +117,25 @@ pub(super) fn finish(
 fn hold(trace: &Trace, window: Option<Span>, all: Span, steps: &mut Steps) -> Option<()> {
     let process = steps.process;
     let is_period = matches!(steps.from, Origin::Period { .. } | Origin::Waits { .. });
-    let streams: Vec<_> = trace.streams_in(process).collect();
+    let operations = Operations::new(trace, process, steps.spans.len());
     if is_period {
         let (median, deviation) = steps.deviation()?;
         let limit = cases::ODD_TIMES.value() * median;
         let all = steps.steady().iter();
         let (usual, long): (Vec<Span>, Vec<Span>) = all.partition(|it| it.len() as f64 <= limit);
         if cases::UNEVEN_PERIOD.holds(deviation > median)
-            || !operations::keeps_kernels(trace, &streams, &usual, &long)
-            || cases::SWEEP_OF_SIZES.holds(operations::grow(trace, &streams, steps.steady()))
+            || !operations::keeps_kernels(&operations, &usual, &long)
+            || cases::SWEEP_OF_SIZES.holds(operations::grow(&operations, steps.steady()))
         {
             return None;
         }
     }
     let are_free = matches!(steps.from, Origin::Ranges(_)) && steps.batches.is_empty();
-    let are_others = || operations::share_none(trace, &streams, steps.steady());
+    let are_others = || operations::share_none(&operations, steps.steady());
     if are_free && cases::VARIANTS.holds(are_others()) {
         return None;
     }
-    let kernels = |span: Span| -> Ns { operations::kernels(trace, &streams, span).values().sum() };
+    let kernels = |span: Span| -> Ns { operations::kernels(&operations, span).values().sum() };
     // Many that become shorter and shorter are no steps alike.
     let counted = match cases::MANY_STEPS.is_reached_by(steps.steady.len()) {
         true => steps.steady.start,
@@ -147,10 +147,9 @@ fn hold(trace: &Trace, window: Option<Span>, all: Span, steps: &mut Steps) -> Op
     steps.is_behind_work = steps.work_share > 0.0 && 3 * kernels(before) > 2 * kernels(all);
     // What holds next to nothing of what the GPU did is set-up, such as copies before the work.
     let time = |span: Span| -> Ns {
-        let rows = streams
-            .iter()
-            .flat_map(|it| it.1.starting(span).map(|row| it.1.span(row)));
-        rows.map(Span::len).sum()
+        let all = operations.starting(span);
+        let spans = all.flat_map(|(_, lane, rows)| lane.spans(rows));
+        spans.map(|it| it.1.len()).sum()
     };
     let held: Ns = steps.spans.iter().copied().map(time).sum();
     let is_little = !cases::LEAST_SHARE.is_reached_by(steps.work_share);
