@@ -137,13 +137,15 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Answe
 /// backward pass of PyTorch has a thread of its own.
 fn of_launching(trace: &Trace, process: usize, calls: &ByCall, groups: &mut Vec<Group>) {
     let is_launch = |name: NameId| trace.names().full(name).contains("Launch");
-    let launched = |thread: u32| -> usize {
+    // Calls are many, names few.
+    let mut names: FxHashMap<NameId, bool> = FxHashMap::default();
+    let mut launched = |thread: u32| -> usize {
         let mut lanes = trace.threads_in(process);
         let lane = lanes.find(|it| it.2 == thread);
         lane.map_or(0, |(id, lane, _)| {
             let all = lane.kept().filter(|&row| {
                 let name = trace.what(id, row).name();
-                name.is_some_and(is_launch)
+                name.is_some_and(|it| *names.entry(it).or_insert_with(|| is_launch(it)))
             });
             all.map(|row| calls.of_call(lane.correlation(row)).len())
                 .sum()
