@@ -55,7 +55,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     }
     let rest = share(f.busy_ns, f.recorded_ns() - time);
     let rest = format!("the GPU is busy for {} of the rest", percent(rest));
-    let found = scope.found(f.span_ns, time, &longest_first(slept.at));
+    let found = scope.found(f.span_ns, time, &longest_first(slept.at.clone()));
     Some(Finding {
         severity: Severity::Info,
         title: format!(
@@ -85,8 +85,8 @@ pub(super) fn awaits_results(scope: &Scope, f: &DeviceFigures) -> bool {
 }
 
 /// What is known of the CPU's own time while a device waits for it.
-#[derive(Default)]
-struct Slept {
+#[derive(Debug, Default)]
+pub(super) struct Slept {
     /// What lies in calls that sleep, of one of these names.
     named: Ns,
     name: Option<String>,
@@ -101,7 +101,12 @@ struct Slept {
 }
 
 impl Slept {
-    fn of(scope: &Scope, f: &DeviceFigures) -> Slept {
+    /// Worked out once: two rules ask.
+    fn of<'s>(scope: &'s Scope, f: &DeviceFigures) -> &'s Slept {
+        scope.slept[f.index].get_or_init(|| Slept::new(scope, f))
+    }
+
+    fn new(scope: &Scope, f: &DeviceFigures) -> Slept {
         let mut slept = Slept::default();
         let (causes, trace) = (scope.causes, scope.trace);
         let mut worked = f.span.start;

@@ -4,6 +4,7 @@ use std::any::TypeId;
 use std::cmp::Reverse;
 use std::sync::{Arc, OnceLock};
 
+use super::asleep::Slept;
 use super::program::Program;
 use super::{Finding, Severity};
 use crate::watching::WatchingCost;
@@ -73,6 +74,8 @@ pub struct Scope<'a> {
     copies: Arc<[OnceLock<Vec<Copied>>]>,
     /// The launch configurations of its kernels, likewise.
     pub(super) configs: Arc<[OnceLock<Vec<Config>>]>,
+    /// What the CPU does while they wait for it, likewise.
+    pub(super) slept: Arc<[OnceLock<Slept>]>,
     /// By process, its threads that take turns, likewise.
     pub(super) turns: Arc<[OnceLock<Option<Turns>>]>,
     /// What its names and files tell, likewise.
@@ -99,6 +102,7 @@ impl<'a> Scope<'a> {
             watching: None,
             copies: none_yet(trace.devices()),
             configs: none_yet(trace.devices()),
+            slept: none_yet(trace.devices()),
             turns: none_yet(trace.processes()),
             program: Arc::default(),
         }
@@ -137,6 +141,7 @@ impl<'a> Scope<'a> {
             devices,
             copies: none_yet(self.trace.devices()),
             configs: none_yet(self.trace.devices()),
+            slept: none_yet(self.trace.devices()),
             turns: none_yet(self.trace.processes()),
             ..self.clone()
         }
