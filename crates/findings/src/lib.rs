@@ -190,6 +190,9 @@ pub struct Finding {
     /// What its cure is called in a headline ("pinning").
     #[serde(skip)]
     pub cure: &'static str,
+    /// What to do next, at the end of a headline, where no cure is known.
+    #[serde(skip)]
+    pub next: &'static str,
     /// An edit that the advice takes for granted: where that is refused, so is the prediction.
     #[serde(skip)]
     pub premise: Option<EditSet>,

@@ -50,32 +50,79 @@ fn tells(rule: Rule, group: Group) -> bool {
     }
 }
 
-const LOOK: &str = "Look at what the CPU does there: it may be done earlier, or less often.";
-const ONCE: &str =
-    "It happens once. Where it is set-up or a check of results, leave it out of what you measure.";
-const SAMPLE: &str = "See what the CPU works on: sample its stacks (in Python with --python), or mark the code with NVTX ranges.";
-
-/// What to do where no cure is known, for the end of a headline; else empty.
-pub fn next(finding: &Finding) -> &'static str {
-    match finding.advice.as_str() {
-        it if it == host_bound::NATIVE.0 => "make that faster, or run it beside the GPU",
-        LOOK => "do it earlier, or less often",
-        ONCE => "it happens once: do not measure set-up",
-        SAMPLE => "record with --python to see what the CPU does",
-        LIKELY_BATCH => "prepare ahead what is copied",
-        _ => "",
-    }
+/// What to do where no rule has a cure.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Look at work that has a name.
+    Look,
+    Once,
+    /// Nothing says what the CPU works on.
+    Sample,
+    Native,
+    Blocked,
+    InManyFunctions,
+    WhileItWaits,
+    LikelyBatch,
+    LateBatch,
+    Managed,
+    SetUp,
+    WarmUp,
+    Launches,
+    Syncs,
+    NoRecord,
+    NoCalls,
+    NoCallsOfPyTorch,
 }
 
-fn advice(group: Group) -> &'static str {
-    match group {
-        Group::Host => SAMPLE,
-        Group::SetUp => {
-            "Allocate before the work, or from a pool that keeps memory (cudaMallocAsync, a caching allocator)."
+impl Way {
+    fn advice(self) -> &'static str {
+        match self {
+            Way::Look => "Look at what the CPU does there: it may be done earlier, or less often.",
+            Way::Once => {
+                "It happens once. Where it is set-up or a check of results, leave it out of what you measure."
+            }
+            Way::Sample => {
+                "See what the CPU works on: sample its stacks (in Python with --python), or mark the code with NVTX ranges."
+            }
+            Way::Native => host_bound::NATIVE.0,
+            Way::Blocked => host_bound::BLOCKED.0,
+            Way::InManyFunctions => {
+                "No function holds most of it: the lines that stack samples saw are in a list of their own (--only lines)."
+            }
+            Way::WhileItWaits => {
+                "What is queued starts only while the CPU waits. See what it needs there: that may be done once, or on the GPU."
+            }
+            Way::LikelyBatch => {
+                "Where that copy brings the next batch, prepare it ahead, in another thread or process."
+            }
+            Way::LateBatch => {
+                "The next batch was not ready: prepare it while the GPU works on the one before, in another thread or process."
+            }
+            Way::Managed => host_bound::MANAGED.0,
+            Way::SetUp => {
+                "Allocate before the work, or from a pool that keeps memory (cudaMallocAsync, a caching allocator)."
+            }
+            Way::WarmUp => "Warm up before measuring: run everything once.",
+            Way::Launches => "Launch less often: a CUDA graph, fused kernels, larger batches.",
+            Way::Syncs => "Look at what the CPU needs the result for: can the GPU do that part?",
+            Way::NoRecord => "No record says why.",
+            Way::NoCalls => "The trace has no CUDA calls, which may say why.",
+            Way::NoCallsOfPyTorch => {
+                "The trace has no CUDA calls, which may say why: ProfilerActivity.CPU records them."
+            }
         }
-        Group::Launch => "Launch less often: a CUDA graph, fused kernels, larger batches.",
-        Group::Sync => "Look at what the CPU needs the result for: can the GPU do that part?",
-        Group::Queue | Group::Process | Group::Profiler | Group::Unknown => "No record says why.",
+    }
+
+    /// For the end of a headline; else empty.
+    fn next(self) -> &'static str {
+        match self {
+            Way::Native => "make that faster, or run it beside the GPU",
+            Way::Look => "do it earlier, or less often",
+            Way::Once => "it happens once: do not measure set-up",
+            Way::Sample => "record with --python to see what the CPU does",
+            Way::LikelyBatch => "prepare ahead what is copied",
+            _ => "",
+        }
     }
 }
 
@@ -175,14 +222,6 @@ impl Placed {
     }
 }
 
-/// Data that come round by round, whatever their size.
-const LIKELY_BATCH: &str =
-    "Where that copy brings the next batch, prepare it ahead, in another thread or process.";
-
-const LATE_BATCH: &str = "The next batch was not ready: prepare it while the GPU works on the one before, in another thread or process.";
-const WHILE_IT_WAITS: &str = "What is queued starts only while the CPU waits. See what it needs there: that may be done once, or on the GPU.";
-const IN_MANY: &str = "No function holds most of it: the lines that stack samples saw are in a list of their own (--only lines).";
-
 /// So many of the longest gaps tell what others end with.
 const LOOKED_AT: usize = 1_000;
 
@@ -241,18 +280,18 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     let brings = !placed.is_once && placed.ends_with.contains("H2D");
     let found_at = scope.found(f.span_ns, time, &at);
     let is_blocked = seen.as_ref().map(|it| it.is_blocked);
-    let advice = match is_blocked {
-        Some(true) => host_bound::BLOCKED.0,
-        Some(false) => host_bound::NATIVE.0,
-        None if is_spread && placed.batch.is_none() && waits.is_none() => IN_MANY,
-        None if waits.is_some() => WHILE_IT_WAITS,
-        None if brings => LIKELY_BATCH,
-        None if placed.batch.is_some() => LATE_BATCH,
-        None => advised(scope, f, (group, time), !is_cold, placed.is_once),
+    let way = match is_blocked {
+        Some(true) => Way::Blocked,
+        Some(false) => Way::Native,
+        None if is_spread && placed.batch.is_none() && waits.is_none() => Way::InManyFunctions,
+        None if waits.is_some() => Way::WhileItWaits,
+        None if brings => Way::LikelyBatch,
+        None if placed.batch.is_some() => Way::LateBatch,
+        None => way(scope, f, (group, time), !is_cold, placed.is_once),
     };
     let rule = match placed.batch {
         Some(_) => Rule::NextBatch,
-        None if advice == host_bound::MANAGED.0 => Rule::ManagedMemory,
+        None if way == Way::Managed => Rule::ManagedMemory,
         None => Rule::NoCure,
     };
     // Kernels wait for pages, too, and nobody knows how long.
@@ -280,7 +319,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
                 (_, line) => seen_at(line.as_ref()),
             },
         ),
-        advice: advice.to_owned() + waits.as_deref().map_or("", around::cure),
+        next: way.next(),
+        advice: way.advice().to_owned() + waits.as_deref().map_or("", around::cure),
         says: says(f, time, &placed, waits, pages > 0),
         change: scope.change(change, None),
         is_of_pauses: placed.batch.is_some(),
@@ -497,13 +537,13 @@ fn untold(scope: &Scope, cold: Option<&FxHashSet<CallId>>, gap: Gap, pieces: Pie
 }
 
 /// Where to look. `is_warm`: no cold start is told of.
-fn advised(
+fn way(
     scope: &Scope,
     f: &DeviceFigures,
     (group, time): (Group, Ns),
     is_warm: bool,
     is_once: bool,
-) -> &'static str {
+) -> Way {
     let named = || {
         scope.idle_that(f, |gap, piece| {
             scope.causes.group(*gap, piece) == Group::Host
@@ -512,18 +552,18 @@ fn advised(
     };
     let loading = || scope.idle_that(f, |_, piece| piece.cause == Cause::Load);
     match group {
-        Group::SetUp if is_warm && 2 * loading() >= time => {
-            "Warm up before measuring: run everything once."
-        }
-        Group::Host if 2 * named() >= time => LOOK,
-        Group::Host if scope.is_managed(f) => host_bound::MANAGED.0,
-        Group::Host if is_once => ONCE,
+        Group::SetUp if is_warm && 2 * loading() >= time => Way::WarmUp,
+        Group::SetUp => Way::SetUp,
+        Group::Host if 2 * named() >= time => Way::Look,
+        Group::Host if scope.is_managed(f) => Way::Managed,
+        Group::Host if is_once => Way::Once,
+        Group::Host => Way::Sample,
+        Group::Launch => Way::Launches,
+        Group::Sync => Way::Syncs,
         Group::Unknown if scope.trace.threads().next().is_none() => match scope.framework() {
-            Framework::PyTorch => {
-                "The trace has no CUDA calls, which may say why: ProfilerActivity.CPU records them."
-            }
-            _ => "The trace has no CUDA calls, which may say why.",
+            Framework::PyTorch => Way::NoCallsOfPyTorch,
+            _ => Way::NoCalls,
         },
-        _ => advice(group),
+        Group::Queue | Group::Process | Group::Profiler | Group::Unknown => Way::NoRecord,
     }
 }
