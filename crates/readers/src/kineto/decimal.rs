@@ -6,15 +6,15 @@
 use activity::Ns;
 
 /// Nanoseconds from a JSON number of microseconds. `None` for other text, or when it does not fit.
-pub(super) fn ns_from_us(text: &str) -> Option<Ns> {
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    if !digits.starts_with(|c: char| c.is_ascii_digit()) {
+pub(super) fn ns_from_us(text: &[u8]) -> Option<Ns> {
+    let digits = text.strip_prefix(b"-").unwrap_or(text);
+    if !digits.first()?.is_ascii_digit() {
         return None;
     }
     let mut value: Ns = 0;
     // Digits behind the point so far, once there is one.
     let mut decimals = None;
-    for byte in digits.bytes() {
+    for &byte in digits {
         match byte {
             b'0'..=b'9' if decimals == Some(3) => {}
             b'0'..=b'9' => {
@@ -35,8 +35,8 @@ pub(super) fn ns_from_us(text: &str) -> Option<Ns> {
 }
 
 /// The same of a number with an exponent: no profiler writes times so, which have more digits than a double.
-fn from_float(text: &str) -> Option<Ns> {
-    let ns = text.parse::<f64>().ok()? * 1000.0;
+fn from_float(text: &[u8]) -> Option<Ns> {
+    let ns = std::str::from_utf8(text).ok()?.parse::<f64>().ok()? * 1000.0;
     (ns.abs() < Ns::MAX as f64).then_some(ns as Ns)
 }
 
@@ -70,7 +70,7 @@ mod tests {
             ("1e", None),
         ];
         for (text, ns) in cases {
-            assert_eq!(ns_from_us(text), ns, "{text}");
+            assert_eq!(ns_from_us(text.as_bytes()), ns, "{text}");
         }
     }
 
@@ -79,19 +79,19 @@ mod tests {
         fn every_nanosecond_survives(ns in i64::MIN + 1..) {
             let (sign, value) = (if ns < 0 { "-" } else { "" }, ns.unsigned_abs());
             let text = format!("{sign}{}.{:03}", value / 1000, value % 1000);
-            prop_assert_eq!(ns_from_us(&text), Some(ns));
+            prop_assert_eq!(ns_from_us(text.as_bytes()), Some(ns));
         }
 
         #[test]
         fn what_is_less_than_a_nanosecond_is_cut_off(us in 0..1_i64 << 40, decimals in "[0-9]{0,8}") {
             let ns: String = decimals.chars().chain("000".chars()).take(3).collect();
             let ns = us * 1000 + ns.parse::<i64>().expect("three digits");
-            prop_assert_eq!(ns_from_us(&format!("{us}.{decimals}")), Some(ns));
+            prop_assert_eq!(ns_from_us(format!("{us}.{decimals}").as_bytes()), Some(ns));
         }
 
         #[test]
         fn no_text_panics(text in "[-+0-9eE.]{0,60}") {
-            let _ = ns_from_us(&text);
+            let _ = ns_from_us(text.as_bytes());
         }
     }
 }

@@ -21,9 +21,9 @@ pub(super) struct Event<'a> {
     pub(super) pid: Option<i64>,
     pub(super) tid: Option<i64>,
     /// Microseconds, as written.
-    pub(super) ts: Option<&'a str>,
+    pub(super) ts: Option<&'a [u8]>,
     /// Microseconds, as written.
-    pub(super) dur: Option<&'a str>,
+    pub(super) dur: Option<&'a [u8]>,
     /// Read only once the category turns out to be of use.
     pub(super) args: Option<&'a RawValue>,
     /// The arguments that are read already, where `args` is none.
@@ -195,8 +195,8 @@ fn value(raw: &RawValue) -> serde_json::Result<Value> {
 }
 
 /// A number as it is written, without quotes.
-fn digits(raw: &RawValue) -> &str {
-    raw.get().trim_matches('"')
+fn digits(raw: &RawValue) -> &[u8] {
+    raw.get().trim_matches('"').as_bytes()
 }
 
 /// A string; empty where something else stands.

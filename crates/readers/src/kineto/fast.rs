@@ -133,10 +133,10 @@ impl<'a> Reader<'a> {
     }
 
     /// A number, as it is written.
-    fn number(&mut self) -> Option<&'a str> {
+    fn number(&mut self) -> Option<&'a [u8]> {
         let from = self.at;
         self.skip_number()?;
-        std::str::from_utf8(&self.text[from..self.at]).ok()
+        Some(&self.text[from..self.at])
     }
 
     fn digits(&mut self) -> Option<()> {
