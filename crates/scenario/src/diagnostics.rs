@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
-use activity::text::{is_unprintable, listed, printable};
+use activity::text::{counted, is_unprintable, listed, printable};
 use serde::Serialize;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
@@ -108,7 +108,7 @@ impl Diagnostic {
 const ELSEWHERE: &str = "and here";
 const PLACES_MAX: usize = 5;
 
-/// Errors kept of one file; what comes after them is counted.
+/// Errors, warnings and notes kept of one file; what comes after them is counted.
 const MAX_ITEMS: usize = 50;
 
 /// The diagnostics of one file.
@@ -121,8 +121,8 @@ pub struct Diagnostics {
     shown: Arc<str>,
     /// All there are.
     pub items: Vec<Diagnostic>,
-    /// Errors that were left out because there were so many.
-    left_out: usize,
+    /// Notes, warnings and errors that were left out because there were so many.
+    left_out: [usize; 3],
 }
 
 impl Diagnostics {
@@ -133,7 +133,7 @@ impl Diagnostics {
             shown: harmless(&text),
             text,
             items: Vec::new(),
-            left_out: 0,
+            left_out: [0; 3],
         }
     }
 
@@ -176,8 +176,8 @@ impl Diagnostics {
             }
             return;
         }
-        if self.is_full() {
-            self.left_out += 1;
+        if self.is_full(item.severity) {
+            self.left_out[item.severity as usize] += 1;
             return;
         }
         if item.line == 0 && !(item.span.is_empty() && item.span.start == 0) {
@@ -191,9 +191,10 @@ impl Diagnostics {
         &self.text[self.inside(span)]
     }
 
-    /// Whether further errors are only counted.
-    pub(super) fn is_full(&self) -> bool {
-        self.items.len() >= MAX_ITEMS
+    /// Whether further ones of a severity are only counted.
+    pub(super) fn is_full(&self, severity: Severity) -> bool {
+        let such = self.items.iter().filter(|it| it.severity == severity);
+        such.count() >= MAX_ITEMS
     }
 
     /// Whether there are none.
@@ -204,11 +205,7 @@ impl Diagnostics {
     /// How many there are of a severity.
     pub fn count(&self, severity: Severity) -> usize {
         self.items.iter().filter(|i| i.severity == severity).count()
-            + if severity == Severity::Error {
-                self.left_out
-            } else {
-                0
-            }
+            + self.left_out[severity as usize]
     }
 
     /// Whether any is an error.
@@ -225,11 +222,28 @@ impl Diagnostics {
     pub fn render(&self, color: bool) -> String {
         let texts = self.rendered(color);
         let mut out: String = texts.map(|(_, it)| it + "\n\n").collect();
-        if self.left_out > 0 {
-            let _ = writeln!(out, "{} more errors are not shown\n", self.left_out);
+        for line in self.more() {
+            let _ = writeln!(out, "{line}\n");
         }
         out.pop();
         out
+    }
+
+    /// How many are not shown, a line for each severity.
+    fn more(&self) -> impl Iterator<Item = String> {
+        let [notes, warnings, errors] = self.left_out;
+        let all = [(errors, "error"), (warnings, "warning"), (notes, "note")];
+        let all = all.into_iter().filter(|it| it.0 > 0);
+        all.map(|(more, what)| {
+            format!(
+                "{} not shown",
+                counted(
+                    more as u64,
+                    &format!("more {what} is"),
+                    &format!("more {what}s are")
+                )
+            )
+        })
     }
 
     /// A line for each: "mine.toml:24:1: error: there is no buffer `x` (did you mean `y`?)".
@@ -241,7 +255,8 @@ impl Diagnostics {
             let help = help.unwrap_or_default();
             format!("{name}:{line}:{column}: {severity}: {}{help}\n", it.message)
         };
-        self.items.iter().map(line).collect()
+        let more = self.more().map(|it| format!("{}: {it}\n", self.name));
+        self.items.iter().map(line).chain(more).collect()
     }
 
     /// Each of them with its text for people, without colours.
@@ -386,6 +401,28 @@ pub(super) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Warnings took the room of errors, and were counted as such.
+    #[test]
+    fn what_is_left_out_is_counted_by_its_severity() {
+        let text = "x\n".repeat(99);
+        let mut found = Diagnostics::new("x.toml", (&*text).into());
+        for at in 0..60 {
+            found.push(Diagnostic::warning(2 * at..2 * at + 1, format!("w{at}")));
+        }
+        found.push(Diagnostic::error(190..191, "the error"));
+        let counts = [Severity::Error, Severity::Warning].map(|it| found.count(it));
+        assert_eq!((counts, found.has_errors()), ([1, 60], true));
+        let short = found.short();
+        assert!(short.contains("error: the error\n"), "{short}");
+        let last = "x.toml: 10 more warnings are not shown\n";
+        assert!(short.ends_with(last), "{short}");
+        assert!(
+            found
+                .render(false)
+                .contains("\n10 more warnings are not shown\n")
+        );
+    }
 
     #[test]
     fn what_steers_a_terminal_is_not_shown_and_places_stay() {

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::super::diagnostics::{Diagnostic, Diagnostics, Related, quoted};
+use super::super::diagnostics::{Diagnostic, Diagnostics, Related, Severity, quoted};
 
 /// What the parser says of a key or a table that is there twice.
 const TWICE: &str = "duplicate key";
@@ -57,7 +57,7 @@ pub(super) fn report(text: &str, errors: &[toml::de::Error], diagnostics: &mut D
         if message.starts_with("missing comma") {
             span = behind_last(text, span.start);
         }
-        if (told..until).contains(&span.start) && diagnostics.is_full() {
+        if (told..until).contains(&span.start) && diagnostics.is_full(Severity::Error) {
             told = line.end;
             diagnostics.push(Diagnostic::error(span, message));
         } else if (told..until).contains(&span.start) {

@@ -4,7 +4,7 @@ use super::super::diagnostics::{Diagnostic, Diagnostics, Severity, quoted};
 use super::super::file::File;
 use super::super::plan::{DEFAULT_STREAM, Op, OpKind, Plan, Site, SiteId, VariantPlan};
 use super::super::steps::{Place, place};
-use super::{Hazard, find};
+use super::{Hazard, MAX_HAZARDS, find};
 
 /// Work for all variants and values of the sweep together; about a second.
 const BUDGET: u64 = 60_000_000;
@@ -32,8 +32,12 @@ pub(in super::super) fn report(file: &File, plan: &Plan, diagnostics: &mut Diagn
             diagnostics.push(diagnostic);
         }
         let name = quoted(&variant.name);
-        if !findings.is_complete {
-            let message = format!("{name} is too large to look for all races in it");
+        let has_more = findings.hazards.len() >= MAX_HAZARDS;
+        if !findings.is_complete || has_more {
+            let message = match has_more {
+                true => format!("{name} may have more races than these {MAX_HAZARDS}"),
+                false => format!("{name} is too large to look for all races in it"),
+            };
             let range = decl.name.loc.range();
             diagnostics.push(Diagnostic::new(Severity::Note, range, message));
         } else if decl.shows_race && findings.hazards.is_empty() {

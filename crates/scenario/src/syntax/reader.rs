@@ -111,14 +111,12 @@ impl Reader<'_> {
         let known = || keys.iter().flat_map(|keys| keys.iter());
         // What is missing only because it is misspelt is one mistake.
         let mut meant = Vec::new();
+        let has = |key: &Key| items.iter().any(|item| item.key == key.name);
+        let steps = known().find(|key| key.kind == ValueKind::Steps && !has(key));
         for item in &items {
             if known().all(|key| key.name != item.key) {
-                let of_steps = |key: &&Key| {
-                    let is_there = items.iter().any(|item| item.key == key.name);
-                    key.kind == ValueKind::Steps && item.field.value.is_array() && !is_there
-                };
                 let close = closest(item.key, known().map(|key| key.name))
-                    .or_else(|| known().find(of_steps).map(|key| key.name));
+                    .or_else(|| Some(steps.filter(|_| item.field.value.is_array())?.name));
                 meant.extend(close);
                 let header = match (what, item.key, item.field.value) {
                     ("a buffer", "file" | "entry" | "grid" | "block" | "args", _) => {
@@ -142,7 +140,7 @@ impl Reader<'_> {
             }
         }
         for key in known().filter(|key| key.required) {
-            if !items.iter().any(|item| item.key == key.name) && !meant.contains(&key.name) {
+            if !has(key) && !meant.contains(&key.name) {
                 let message = format!("{what} needs {}", quoted(key.name));
                 self.error_help(field.key_loc, message, key.doc);
             }
