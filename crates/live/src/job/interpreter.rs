@@ -1,14 +1,10 @@
 //! Python's frames, read by a thread of its own: an interpreter whose threads go round in a ring holds up nobody.
 
-use std::time::Duration;
-
 use crossbeam_channel::{Receiver, Sender, bounded};
 use py_spy::StackTrace;
 
-use crate::python;
+use crate::python::{self, PATIENCE};
 
-/// How long the frames of all threads are waited for, which take some 0.5 ms.
-const PATIENCE: Duration = Duration::from_secs(4);
 /// Torn reads after which a look goes without them.
 const TORN: usize = 4;
 
@@ -59,43 +55,21 @@ impl Interpreter {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{BufRead, BufReader, Write};
-    use std::process::{Command, Stdio};
     use std::time::Instant;
 
     use super::*;
-
-    /// The list of threads goes round from some moment on.
-    const PROGRAM: &str = r#"
-import ctypes, sys
-get = ctypes.pythonapi.PyThreadState_Get
-get.restype = ctypes.c_void_p
-def deep(n):
-    if n: return deep(n - 1)
-    print("ready", flush=True)
-    sys.stdin.readline()
-    ctypes.c_void_p.from_address(get() + 8).value = get()
-    print("round", flush=True)
-    sys.stdin.readline()
-deep(900)
-"#;
+    use crate::python::tests::Deep;
 
     /// Each read of 4,096 threads with 900 frames took some 10 s.
     #[test]
     fn threads_in_a_ring_hold_nobody_up() {
-        let mut python = Command::new("python3");
-        let piped = python.args(["-c", PROGRAM]).stdin(Stdio::piped());
-        let Ok(mut child) = piped.stdout(Stdio::piped()).spawn() else {
+        let Some(mut deep) = Deep::start() else {
             return;
         };
-        let mut keys = child.stdin.take().expect("a pipe");
-        let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-        assert!(lines.next().is_some());
-        let opened = Interpreter::open(child.id());
+        let opened = Interpreter::open(deep.child.id());
         let reader = opened.expect("it can be read");
         assert_eq!(reader.threads().map(|it| it.len()), Ok(1));
-        keys.write_all(b"\n").expect("the pipe");
-        assert!(lines.next().is_some());
+        deep.go_round();
         let begun = Instant::now();
         let told = reader.threads().map(|it| it.len());
         assert_eq!(
@@ -103,7 +77,5 @@ deep(900)
             Err("its interpreter tells no threads within 4 s".to_owned())
         );
         assert!(begun.elapsed() < 5 * PATIENCE, "{:?}", begun.elapsed());
-        child.kill().expect("killed");
-        child.wait().expect("ended");
     }
 }

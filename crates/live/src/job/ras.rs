@@ -280,26 +280,35 @@ struct Rank<'a> {
     collective_counts: BTreeMap<String, u64>,
 }
 
-/// Those entries of a list that can be read.
-fn each<'a, T: Deserialize<'a>>(list: &[&'a RawValue]) -> impl Iterator<Item = T> {
+/// Those entries of a list that can be read; `is_whole` ends where one cannot.
+fn each<'a, T: Deserialize<'a>>(
+    list: &[&'a RawValue],
+    is_whole: &mut bool,
+) -> impl Iterator<Item = T> {
     let entries = list.iter().take(MOST);
-    entries.filter_map(|it| serde_json::from_str(it.get()).ok())
+    entries.filter_map(|it| {
+        let read = serde_json::from_str(it.get()).ok();
+        *is_whole &= read.is_some();
+        read
+    })
 }
 
-/// Reads an answer: a line of its own for the format, then JSON.
+/// Reads an answer: a line of its own for the format, then JSON. Nothing of one that tells no difference and not all, either.
 fn read(answer: &[u8]) -> Option<Answer> {
     let begin = answer.iter().position(|it| *it == b'{')?;
     let whole: Whole<'_> = serde_json::from_slice(&answer[begin..]).ok()?;
     let mut found = Answer::default();
-    for it in each::<Communicator<'_>>(&whole.communicators) {
-        let missing = each::<Rank<'_>>(&it.missing_ranks);
+    let (mut are_whole, mut is_whole) = (!whole.communicators.is_empty(), true);
+    for it in each::<Communicator<'_>>(&whole.communicators, &mut are_whole) {
+        let missing = each::<Rank<'_>>(&it.missing_ranks, &mut is_whole);
         let missing = missing.map(|it| (it.rank, short(&it.host), it.pid));
         found.missing.extend(missing);
-        let ranks: Vec<Rank<'_>> = each(&it.ranks).collect();
+        let ranks: Vec<Rank<'_>> = each(&it.ranks, &mut is_whole).collect();
         let room = LAGS - found.lags.len();
         found.lags.extend(lags(&ranks).take(room));
     }
-    Some(found)
+    let tells = !found.lags.is_empty() || !found.missing.is_empty();
+    (tells || are_whole && is_whole).then_some(found)
 }
 
 /// The ranks of a communicator that have launched fewer of a collective than others.
@@ -405,7 +414,19 @@ mod tests {
             assert_eq!(read(wrong), None);
         }
         let odd = br#"{"communicators": [7, {"ranks": {}}, {"ranks": [{"rank": -1}, {"rank": 1e99}, {"rank": "2"}, null]}]}"#;
-        assert_eq!(read(odd).map(|it| it.lags), Some(vec![]));
+        assert_eq!(read(odd), None);
+        // That ranks are alike is said of those that were read, and of all of them.
+        let counts = |counts: &str| {
+            let rank =
+                |it: &str| format!(r#"{{"rank": 0, "collective_counts": {{"AllReduce": {it}}}}}"#);
+            let ranks: Vec<String> = counts.split(' ').map(rank).collect();
+            let ranks = ranks.join(",");
+            read(format!(r#"{{"communicators": [{{"ranks": [{ranks}]}}]}}"#).as_bytes())
+        };
+        assert_eq!(counts("7 7"), Some(Answer::default()));
+        assert_eq!(counts("7 -1"), None);
+        assert_eq!(counts("7 8 -1").map(|it| it.lags.len()), Some(1));
+        assert_eq!(read(br#"{"communicators": []}"#), None);
     }
 
     /// A name of 64 KiB for each of 90,000 ranks, or a list for each four bytes, would take gigabytes.
@@ -436,7 +457,7 @@ mod tests {
             assert_eq!(longest(|it| &it.host), Some(NAME));
         }
         let lists = format!("{{\"communicators\": [{}0]}}", "[0],".repeat(1 << 18));
-        assert_eq!(read(lists.as_bytes()), Some(Answer::default()));
+        assert_eq!(read(lists.as_bytes()), None);
     }
 
     #[test]

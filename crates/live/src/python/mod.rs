@@ -27,7 +27,7 @@ use rustix::time::ClockId;
 use crate::clock;
 use crate::looking::Looking;
 use activity::Ns;
-use activity::feed::{Joined, Message};
+use activity::feed::Message;
 pub use collector::pythons;
 use tree::Tree;
 pub(super) use tree::{began, family, has_mapped, has_python};
@@ -45,10 +45,15 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Notices that may wait. Each kind of them comes once, so there are never more.
 const NOTICES: usize = 8;
 
+/// How long a look is waited for at the end, and how much of a core one may take. It takes some 0.5 ms, and a thousand times that of
+/// threads that go round in a ring.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(4);
+
 /// Samples a program's Python processes until it is dropped.
 pub struct Sampler {
     notices: Receiver<Message>,
-    running: Option<(Sender<()>, Joined)>,
+    /// Asks it to end, and says when it has.
+    running: Option<(Sender<()>, Receiver<()>)>,
 }
 
 impl Sampler {
@@ -75,10 +80,15 @@ impl Sampler {
             told: Vec::new(),
             random: u64::from(root) << 32 | 0x9e37_79b9,
         };
-        let thread = Joined::spawn("cuptop-python", move || work.run(&stopped))?;
+        let (over, ended) = bounded(0);
+        let thread = std::thread::Builder::new().name("cuptop-python".to_owned());
+        thread.spawn(move || {
+            let _over: Sender<()> = over;
+            work.run(&stopped);
+        })?;
         Ok(Sampler {
             notices: received,
-            running: Some((stop, thread)),
+            running: Some((stop, ended)),
         })
     }
 
@@ -87,9 +97,18 @@ impl Sampler {
         self.notices.try_iter()
     }
 
-    /// Ends it, after its files were written to their end.
+    /// Ends it, after its files were written to their end. A look that takes too long ends alone.
     pub fn stop(&mut self) {
-        self.running = None;
+        if let Some((stop, ended)) = self.running.take() {
+            drop(stop);
+            let _ = ended.recv_timeout(PATIENCE);
+        }
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        self.stop();
     }
 }
 
@@ -242,4 +261,76 @@ fn now() -> Ns {
 
 fn nanoseconds(clock: ClockId) -> Ns {
     Ns::try_from(clock::read(clock).as_nanos()).unwrap_or(Ns::MAX)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::io::{BufRead, BufReader, Lines, Write};
+    use std::process::{Child, ChildStdin, ChildStdout};
+
+    use super::*;
+
+    /// A Python program with 900 frames, whose list of threads goes round from some moment on.
+    pub(crate) struct Deep {
+        pub(crate) child: Child,
+        keys: ChildStdin,
+        lines: Lines<BufReader<ChildStdout>>,
+    }
+
+    impl Deep {
+        /// Nothing without Python.
+        pub(crate) fn start() -> Option<Deep> {
+            const PROGRAM: &str = r#"
+import ctypes, sys
+get = ctypes.pythonapi.PyThreadState_Get
+get.restype = ctypes.c_void_p
+def deep(n):
+    if n: return deep(n - 1)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    ctypes.c_void_p.from_address(get() + 8).value = get()
+    print("round", flush=True)
+    sys.stdin.readline()
+deep(900)
+"#;
+            let mut python = Command::new("python3");
+            let piped = python.args(["-c", PROGRAM]).stdin(Stdio::piped());
+            let mut child = piped.stdout(Stdio::piped()).spawn().ok()?;
+            let mut deep = Deep {
+                keys: child.stdin.take()?,
+                lines: BufReader::new(child.stdout.take()?).lines(),
+                child,
+            };
+            deep.lines.next().map(|_| deep)
+        }
+
+        pub(crate) fn go_round(&mut self) {
+            self.keys.write_all(b"\n").expect("the pipe");
+            assert!(self.lines.next().is_some());
+        }
+    }
+
+    impl Drop for Deep {
+        fn drop(&mut self) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+
+    /// One look takes some 10 s of a core.
+    #[test]
+    fn threads_in_a_ring_keep_no_recording_from_its_end() {
+        let Some(mut deep) = Deep::start() else {
+            return;
+        };
+        deep.go_round();
+        let folder = tempfile::tempdir().expect("a folder");
+        let looking = Looking::new(true);
+        let sampler = Sampler::start(deep.child.id(), folder.path(), HZ, looking);
+        // Until it looks.
+        std::thread::sleep(Duration::from_secs(1));
+        let begun = Instant::now();
+        drop(sampler.expect("a thread"));
+        assert!(begun.elapsed() < 2 * PATIENCE, "{:?}", begun.elapsed());
+    }
 }

@@ -51,7 +51,29 @@ pub(super) enum Lack {
     Room,
 }
 
+/// A look took more of a core than threads that are there can take.
+#[derive(Debug, thiserror::Error)]
+#[error("a look takes more than 4 s")]
+struct TooLong;
+
+const TOO_LONG: Ns = super::PATIENCE.as_nanos() as Ns;
+
+/// As [`attach`], where that takes no more than a look may.
+fn attach_soon(pid: u32) -> anyhow::Result<PythonSpy> {
+    let begin = cpu_time();
+    let spy = attach(pid);
+    match cpu_time() - begin > TOO_LONG {
+        true => Err(TooLong.into()),
+        false => spy,
+    }
+}
+
 impl SampleResult {
+    fn unread(pid: u32, why: &dyn std::fmt::Display) -> SampleResult {
+        let text = format!("the Python stacks of process {pid} cannot be read: {why}");
+        SampleResult::Lacks(Lack::Stacks, text)
+    }
+
     fn unwritten(error: &io::Error) -> SampleResult {
         let text = format!("Python stacks are not recorded any more: {error}");
         SampleResult::Lacks(Lack::Room, text)
@@ -116,7 +138,7 @@ impl SampledProcess {
         match &mut self.state {
             SamplingState::Over => SampleResult::NotYet,
             SamplingState::Waiting { next, .. } if at < *next => SampleResult::NotYet,
-            SamplingState::Waiting { since, next, wait } => match attach(self.pid) {
+            SamplingState::Waiting { since, next, wait } => match attach_soon(self.pid) {
                 Ok(spy) => match SampledInterpreter::begin(spy, self.pid, directory) {
                     Ok(attached) => {
                         self.state = SamplingState::Attached(Box::new(attached));
@@ -137,12 +159,9 @@ impl SampledProcess {
                     );
                     SampleResult::Lacks(Lack::Right, text)
                 }
-                Err(error) if since.elapsed() > PATIENCE => {
+                Err(error) if since.elapsed() > PATIENCE || error.is::<TooLong>() => {
                     self.state = SamplingState::Over;
-                    let pid = self.pid;
-                    let text =
-                        format!("the Python stacks of process {pid} cannot be read: {error}");
-                    SampleResult::Lacks(Lack::Stacks, text)
+                    SampleResult::unread(self.pid, &error)
                 }
                 Err(_) => {
                     *next = Instant::now() + *wait;
@@ -155,6 +174,10 @@ impl SampledProcess {
                 let result = attached.sample(hz);
                 let spent = cpu_time() - begin;
                 attached.totals.cost_ns += spent.cast_unsigned();
+                if spent > TOO_LONG {
+                    self.finish();
+                    return SampleResult::unread(self.pid, &TooLong);
+                }
                 // Imports make single looks a hundred times as long; they should not slow down all others.
                 self.cost += (spent - self.cost) / 16;
                 if let Err(error) = result {

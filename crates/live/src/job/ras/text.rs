@@ -19,12 +19,12 @@ enum RasPart {
     Counts(String, Vec<Launched>),
 }
 
-/// Reads an answer; nothing where it is none.
+/// Reads an answer; nothing where it is none, or tells of a difference that cannot be read.
 pub(super) fn read(answer: &[u8]) -> Option<Answer> {
     let text = String::from_utf8_lossy(answer);
     let mut found = Answer::default();
     let mut part = RasPart::Other;
-    let mut is_answer = false;
+    let (mut is_answer, mut is_read) = (false, true);
     for line in text.lines().map(str::trim).chain([""]).take(MOST) {
         is_answer |= line.starts_with("Communicators...");
         let kind = line.strip_prefix("Communicator ranks have different ");
@@ -35,7 +35,9 @@ pub(super) fn read(answer: &[u8]) -> Option<Answer> {
         } else if line.is_empty() {
             if let RasPart::Counts(kind, sets) = std::mem::replace(&mut part, RasPart::Other) {
                 let room = LAGS - found.lags.len();
+                let before = found.lags.len();
                 found.lags.extend(lags(&kind, &sets).take(room));
+                is_read &= found.lags.len() > before || room == 0;
             }
         } else {
             match &mut part {
@@ -48,7 +50,8 @@ pub(super) fn read(answer: &[u8]) -> Option<Answer> {
             }
         }
     }
-    is_answer.then_some(found)
+    let tells = !found.lags.is_empty() || !found.missing.is_empty();
+    (is_answer && (tells || is_read)).then_some(found)
 }
 
 /// Adds what a line says: a set of ranks, one rank that is a set by itself, or one of the set before.
@@ -184,6 +187,9 @@ Warnings
         for cut in 0..SEEN.len() {
             let _ = read(&SEEN.as_bytes()[..cut]);
         }
+        let unread = "Communicators...\nCommunicator ranks have different AllReduce operation counts\n\
+                      1 ranks have launched up to operation 99999999999999999999\n\n";
+        assert_eq!(read(unread.as_bytes()), None);
         assert_eq!(read(b"ERROR: Unknown command VERBOSE STATUS\n"), None);
         assert_eq!(read(b"\xff\n\n"), None);
     }
