@@ -1560,6 +1560,14 @@ def optimizer_of_a_deep_model(made):
     optimizer(made, 5, 100, 5)
 
 
+@made
+def products_of_a_gpu_that_waits(made):
+    """A product in fp32 of 1 ms, behind 20 ms of something else each: all that the GPU does."""
+    for _ in range(6):
+        made.launch("volta_sgemm_128x64_tn", length=MS)
+        made.now += 20 * MS
+
+
 def take_turns(made, offsets=(0, 130 * US, 260 * US), cycle=390 * US, own=True, alike=True, waits=10 * US):
     """Three threads launch sixteen kernels of 2 us each in 128 us, and wait for them. They begin so long after a cycle does."""
     for cycle_begin in range(0, 12 * cycle, cycle):

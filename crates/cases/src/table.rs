@@ -247,6 +247,8 @@ table! {
         WARNING_SHARE: Share = 0.05 or 0.0 => ["recorded_sync_points", "cold_start_of_three_percent"];
         /// A bound that is seldom reached is worth a line from this part of the time on.
         LARGE_SHARE: Share = 0.1 or 0.0 => ["recorded_pipeline", "overlap_of_eight_percent"];
+        /// Of a GPU that waits for most of the time, what takes this part of its kernels' time is worth a line: it comes next.
+        MOST_OF_KERNELS: Share = 0.5 or f64::INFINITY => ["products_of_a_gpu_that_waits"];
         /// A finding that could save less than this part is not worth a line.
         WORTH_SHARE: Share = 0.02 or 0.0 => ["cold_start_of_one_percent"];
         /// Something is done in a loop when it happens this often: fewer are a program's beginning and end.

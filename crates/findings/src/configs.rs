@@ -64,6 +64,27 @@ pub(super) fn kernel_time(scope: &Scope, f: &DeviceFigures) -> KernelTime {
     KernelTime::new(all, f.compute_ns)
 }
 
+/// Whether what some of them take is worth a line: much of the time, or most of what a GPU works that mostly waits. That comes next, once it
+/// waits less.
+pub(super) fn is_worth(scope: &Scope, f: &DeviceFigures, time: Ns) -> bool {
+    let is_much = cases::LARGE_SHARE.is_reached_by(f.part(time));
+    let is_some = || waits(f) && cases::WORTH_SHARE.is_reached_by(f.part(time));
+    is_much || is_some() && cases::MOST_OF_KERNELS.is_reached_by(kernel_time(scope, f).share(time))
+}
+
+/// Whether the GPU waits for most of the time.
+fn waits(f: &DeviceFigures) -> bool {
+    2 * f.idle_ns > f.span_ns
+}
+
+/// What is said before the advice, where the GPU waits for most of the time.
+pub(super) fn first(f: &DeviceFigures) -> &'static str {
+    match waits(f) {
+        true => "First let the GPU wait less. ",
+        false => "",
+    }
+}
+
 /// Whether counters tell what kernels do.
 pub(super) fn is_sampled(scope: &Scope, f: &DeviceFigures) -> bool {
     let gpu = scope.trace.readings(f.index);

@@ -39,6 +39,7 @@ mod no_overlap;
 mod offload;
 mod one_engine;
 mod optimizer;
+mod optimizer_passes;
 mod pageable;
 mod program;
 mod queue_full;
@@ -433,6 +434,7 @@ rules! {
     DefaultStream "default-stream" Device(default_stream::check) [] "using non-blocking streams";
     Offloading "offloading" Device(offload::check) [] "working in chunks";
     OptimizerLaunches "optimizer-launches" Device(optimizer::check) [] "a fused optimizer";
+    OptimizerKernels "optimizer-kernels" Device(optimizer_passes::check) [] "a fused optimizer";
     Turns "turns" Device(turns::check) [] "launching from processes";
     LostRecords "lost-records" Timeline(lost_records::check) [] "";
     Asleep "asleep" Device(asleep::check) [] "";

@@ -282,7 +282,7 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     ran.sort_unstable();
     let (saved, time, at) = in_rows(scope, &all, &ran, is_sampled);
     let is_many = cases::LOOP_MIN.is_reached_by(at.len()) || is_sampled;
-    if !is_many || !cases::LARGE_SHARE.is_reached_by(f.part(saved)) {
+    if !is_many || !configs::is_worth(scope, f, saved) {
         return None;
     }
     let how = match is_sampled && all.iter().all(|it| it.row.class == Class::Memory) {
@@ -306,7 +306,7 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             line.as_ref()
                 .map_or_else(String::new, |it| format!("; launched at {}", it.place)),
         ),
-        advice: advice.to_owned(),
+        advice: configs::first(f).to_owned() + advice,
         change: match change {
             "" => scope.change("fuse", line.as_ref()),
             own => scope.changes(own, line.as_ref()),

@@ -88,7 +88,7 @@ pub(super) fn part_in_step(scope: &Scope, at: impl Iterator<Item = (LaneId, usiz
 }
 
 /// PyTorch's optimizers that have a fused form, and those that can take all parameters at once.
-const FUSED: &str = "Adam AdamW SGD Adagrad";
+pub(super) const FUSED: &str = "Adam AdamW SGD Adagrad";
 const SEVERAL: &str = "Adam AdamW SGD Adagrad ASGD Adadelta Adamax NAdam RAdam RMSprop Rprop";
 
 /// What is known of an optimizer's launches.

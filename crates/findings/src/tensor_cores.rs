@@ -100,7 +100,7 @@ fn without_tensor<'a>(
             && !has_any(&name, "dgemm zgemm f64")
     };
     let counted: Vec<&Config> = all.iter().filter(is_counted).copied().collect();
-    let is_much = |of: &[&Config]| cases::LARGE_SHARE.is_reached_by(f.part(time(of)));
+    let is_much = |of: &[&Config]| configs::is_worth(scope, f, time(of));
     // What few blocks do, or a moment, waits for memory and for its launch.
     let sms = scope.trace.devices()[f.index].info.multiprocessors;
     let is_small = |it: &Config| {
@@ -182,10 +182,12 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         advice: match is_half {
             true => OF_HALF.to_owned(),
             false if is_split => format!(
-                "Where it is precise enough, use {precision}: the tensor cores then multiply once instead of several times."
+                "{}Where it is precise enough, use {precision}: the tensor cores then multiply once instead of several times.",
+                configs::first(f)
             ),
             false => format!(
-                "Where it is precise enough, use {precision}: tensor cores multiply {} as fast.",
+                "{}Where it is precise enough, use {precision}: tensor cores multiply {} as fast.",
+                configs::first(f),
                 match known {
                     Some([_, most]) if most <= BF16_TIMES => "up to twice",
                     _ => "several times",
@@ -205,6 +207,7 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         change: match info.capability.0 {
             // Its words are those of TF32.
             _ if is_half || !precision.contains("TF32") => Default::default(),
+            _ if precision.starts_with("bf16") => scope.change("bf16", None),
             _ => scope.change("tensor", None),
         },
         ..scope.found(f.span_ns, time(&of), &configs::places(scope, f, &of))

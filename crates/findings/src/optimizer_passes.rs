@@ -1,0 +1,66 @@
+//! An optimizer that goes through all parameters several times, where one kernel goes through them once.
+//!
+//! PyTorch's `foreach` updates all parameters with one `multi_tensor_apply_kernel` for each operation of the formula, so that each reads and writes them
+//! anew; `fused=True` makes one kernel of these (torch.optim's docs, 2.11).
+
+use super::around::{Around, OPTIMIZER};
+use super::limits::{full, time};
+use super::optimizer::FUSED;
+use super::scope::Config;
+use super::{Finding, Scope, Severity, configs};
+use activity::Ns;
+use activity::units::duration;
+use causes::graph::NONE;
+use causes::sum_by;
+use figures::DeviceFigures;
+
+/// Fewer kernels a step are no passes of a formula: one may be all that there is to do.
+const PASSES_MIN: usize = 3;
+
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
+    all.retain(|it| is_pass(full(scope, it)));
+    let taken = time(&all);
+    if all.len() < PASSES_MIN || !configs::is_worth(scope, f, taken) {
+        return None;
+    }
+    let (name, inside) = stepped(scope, f, &all)?;
+    // Others of its kind clip slopes, or keep means of parameters.
+    if 2 * inside < taken || !FUSED.split(' ').any(|it| it == name) {
+        return None;
+    }
+    let longest = all.iter().map(|it| it.row.total_ns).max().unwrap_or(0);
+    let part = configs::kernel_time(scope, f);
+    Some(Finding {
+        severity: Severity::Info,
+        title: format!(
+            "{name} goes through all parameters once for each part of its formula: {} ({})",
+            duration(taken),
+            part.words(taken),
+        ),
+        advice: format!(
+            "{}Make it with fused=True: one kernel then reads and writes each parameter once.",
+            configs::first(f)
+        ),
+        change: scope.changes(&format!("torch.optim.{name}: fused=True"), None),
+        ..scope.found(f.span_ns, taken - longest, &configs::places(scope, f, &all))
+    })
+}
+
+fn is_pass(name: &str) -> bool {
+    name.contains("multi_tensor_apply_kernel") && !name.contains("Fused")
+}
+
+/// The optimizer in whose step most of these kernels' time was launched, and that time.
+fn stepped(scope: &Scope, f: &DeviceFigures, of: &[&Config]) -> Option<(String, Ns)> {
+    let graph = scope.causes.graph();
+    let mut around = Around::new(scope.trace);
+    let ran = configs::ran(scope, f, of);
+    let step = ran.into_iter().filter_map(|(place, time, _)| {
+        let call = Some(graph.call_at(place)).filter(|it| *it != NONE)?;
+        let names = around.call(graph, call);
+        let step = names.iter().find_map(|it| it.strip_prefix(OPTIMIZER))?;
+        Some((step.trim_end_matches(".step").to_owned(), time))
+    });
+    sum_by(step).into_iter().next()
+}
