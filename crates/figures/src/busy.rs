@@ -76,7 +76,7 @@ impl KernelTime {
 }
 
 /// Of kernel time "61 % of it memory-bound at 88 % of DRAM's peak"; `None` where nobody sampled, or no class has much. `told` has the time of
-/// each kernel that is told: the window may have steps beside these (odd ones, another kind's), so that classes give shares of it alone.
+/// each kernel that is told. The window may have other steps beside these, so that classes give shares of it alone.
 pub fn words(
     trace: &Trace,
     window: Option<Span>,
