@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
 
-use super::operations::Operations;
+use super::operations::ProcessOperations;
 use super::slow::{self, Slow};
 use super::{Origin, Phase, Steps};
 use crate::breakdown::Breakdown;
@@ -175,7 +175,7 @@ pub(super) fn find(trace: &Trace, all: &Steps) -> Vec<StepKind> {
         false => by_operations(trace, process, spans, all.steady.clone()),
     };
     // How many operations a step of a pattern holds: where that was not told apart for a while, several ordinary steps are one.
-    let operations = Operations::new(trace, process, spans.len());
+    let operations = ProcessOperations::new(trace, process, spans.len());
     let holds = |step: usize| match &all.from {
         Origin::Period { .. } => operations.count(spans[step]),
         _ => 1,
@@ -249,7 +249,7 @@ fn by_operations(
     spans: &[Span],
     steady: std::ops::Range<usize>,
 ) -> Vec<(Vec<usize>, String)> {
-    let operations = Operations::new(trace, process, steady.len());
+    let operations = ProcessOperations::new(trace, process, steady.len());
     let counts = |span: Span| -> Counts {
         let mut of: FxHashMap<Operation, u32> = FxHashMap::default();
         for (id, _, rows) in operations.starting(span) {

@@ -39,7 +39,7 @@ use trace::{Lane, LaneKind, Trace};
 use activity::stats;
 pub use batches::{Batch, Phase};
 pub use kinds::StepKind;
-use operations::Operations;
+use operations::ProcessOperations;
 pub use ranges::without_numbers;
 use search::{by_period, finish};
 pub use slow::{Slow, main_device};
@@ -430,7 +430,7 @@ impl Found {
         mut spans: Vec<Span>,
         batches: Vec<Batch>,
     ) -> Found {
-        let operations = Operations::new(trace, process, spans.len());
+        let operations = ProcessOperations::new(trace, process, spans.len());
         let end = |span: &Span| Some(operations.extent(*span)?.end);
         let ends = spans.iter().map(|it| end(it).unwrap_or(it.end).min(it.end));
         let ends: Vec<Ns> = ends.collect();

@@ -22,14 +22,14 @@ pub(super) fn rows(lane: &Lane, window: Option<Span>) -> Range<usize> {
 }
 
 /// The operations of a process, for who asks about many stretches.
-pub(super) struct Operations<'t> {
+pub(super) struct ProcessOperations<'t> {
     trace: &'t Trace,
     streams: Vec<(LaneId, &'t Lane)>,
     /// When which row of which of them starts, in order. Empty where to ask each stream about each stretch costs less.
     by_start: Vec<(Ns, usize, usize)>,
 }
 
-impl<'t> Operations<'t> {
+impl<'t> ProcessOperations<'t> {
     /// For so many stretches.
     pub(super) fn new(trace: &'t Trace, process: usize, stretches: usize) -> Self {
         let streams: Vec<_> = trace.streams_in(process).collect();
@@ -42,7 +42,7 @@ impl<'t> Operations<'t> {
             }
             by_start.sort_unstable();
         }
-        Operations {
+        ProcessOperations {
             trace,
             streams,
             by_start,
@@ -128,7 +128,10 @@ pub(super) fn has_copies(trace: &Trace, process: usize, stretch: Span) -> bool {
 }
 
 /// The time of kernels, and of whole graphs, that start there, by name of the kernel.
-pub(super) fn kernels(operations: &Operations<'_>, stretch: Span) -> FxHashMap<Option<NameId>, Ns> {
+pub(super) fn kernels(
+    operations: &ProcessOperations<'_>,
+    stretch: Span,
+) -> FxHashMap<Option<NameId>, Ns> {
     let mut of = FxHashMap::default();
     for activity in operations.activities(stretch) {
         let name = match activity.what {
@@ -143,7 +146,11 @@ pub(super) fn kernels(operations: &Operations<'_>, stretch: Span) -> FxHashMap<O
 
 /// Whether each kernel that takes much runs in most of the usual steps: else one loop follows another. And whether others take less
 /// in the long ones: else the usual ones are rounds behind those.
-pub(super) fn keeps_kernels(operations: &Operations<'_>, usual: &[Span], long: &[Span]) -> bool {
+pub(super) fn keeps_kernels(
+    operations: &ProcessOperations<'_>,
+    usual: &[Span],
+    long: &[Span],
+) -> bool {
     let [of, long] = [usual, long].map(|it| of_steps(operations, it));
     let time = |of: &Kernels| of.values().map(|it| it.0).sum::<Ns>();
     let others = long.iter().filter(|it| !of.contains_key(it.0));
@@ -163,12 +170,12 @@ fn main(of: &Kernels) -> impl Iterator<Item = &(Ns, usize)> {
 }
 
 /// Whether some kernel takes much of the steps, and none runs in half of them: each does something else.
-pub(super) fn share_none(operations: &Operations<'_>, steps: &[Span]) -> bool {
+pub(super) fn share_none(operations: &ProcessOperations<'_>, steps: &[Span]) -> bool {
     let of = of_steps(operations, steps);
     main(&of).next().is_some() && of.values().all(|it| 2 * it.1 < steps.len())
 }
 
-fn of_steps(operations: &Operations<'_>, steps: &[Span]) -> Kernels {
+fn of_steps(operations: &ProcessOperations<'_>, steps: &[Span]) -> Kernels {
     let mut of = Kernels::default();
     for &step in steps {
         for (name, time) in kernels(operations, step) {
@@ -180,7 +187,7 @@ fn of_steps(operations: &Operations<'_>, steps: &[Span]) -> Kernels {
 }
 
 /// Whether each step copies more than the one before.
-pub(super) fn grow(operations: &Operations<'_>, steps: &[Span]) -> bool {
+pub(super) fn grow(operations: &ProcessOperations<'_>, steps: &[Span]) -> bool {
     let bytes = |of| match of {
         What::Copy(it) => it.bytes,
         _ => 0,
@@ -314,7 +321,11 @@ impl Caused {
     }
 
     /// By their own start, where the timeline has no host calls.
-    pub(super) fn within(operations: &Operations<'_>, window: Option<Span>, range: Span) -> Caused {
+    pub(super) fn within(
+        operations: &ProcessOperations<'_>,
+        window: Option<Span>,
+        range: Span,
+    ) -> Caused {
         let range = window.map_or(range, |w| range.intersect(w));
         Caused {
             count: operations.count(range),
@@ -347,7 +358,7 @@ mod tests {
             );
         }
         let trace = scene.trace();
-        let [few, many] = [0, 1_000].map(|it| Operations::new(&trace, 0, it));
+        let [few, many] = [0, 1_000].map(|it| ProcessOperations::new(&trace, 0, it));
         assert_eq!((few.by_start.len(), many.by_start.len()), (0, 60));
         for (from, to) in [
             (0, 600),

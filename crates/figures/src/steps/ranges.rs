@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use super::operations::{self, ByCall, Caused, Operations, is_ascending};
+use super::operations::{self, ByCall, Caused, ProcessOperations, is_ascending};
 use super::{Found, Origin};
 use activity::stats;
 use activity::{NameId, Ns, Range, RangeKind, Span, What};
@@ -240,7 +240,7 @@ pub(super) fn is_in_one(
     if spans.is_empty() {
         return false;
     }
-    let operations = Operations::new(trace, process, 1);
+    let operations = ProcessOperations::new(trace, process, 1);
     let count = Caused::within(&operations, window, stretch).count;
     let calls = ByCall::new(trace, process, window);
     spans.into_iter().any(|range| {
@@ -381,7 +381,7 @@ fn are_apart(spans: &[Span]) -> bool {
 
 /// A pass of a variant is a step by itself: the host does other things between two of them.
 fn of_repeats(trace: &Trace, process: usize, window: Option<Span>, group: &Group) -> Answer {
-    let operations = Operations::new(trace, process, group.spans.len());
+    let operations = ProcessOperations::new(trace, process, group.spans.len());
     let spans: Vec<Span> = group
         .spans
         .iter()
@@ -467,7 +467,8 @@ pub(super) fn caused_by(
 ) -> Vec<Marked> {
     let has_calls = calls.len() > 0 && trace.threads_in(process).next().is_some();
     let operations = OnceCell::new();
-    let operations = || operations.get_or_init(|| Operations::new(trace, process, ranges.len()));
+    let operations =
+        || operations.get_or_init(|| ProcessOperations::new(trace, process, ranges.len()));
     let marked = |&range: &Span| {
         let caused = match has_calls {
             true => Caused::by(trace, process, calls, range),
@@ -485,7 +486,7 @@ pub(super) fn caused_by(
 
 /// Whether as many operations lie from one range to the next as two ranges later, and others than one range later.
 fn are_by_turns(trace: &Trace, process: usize, steps: &[Marked]) -> bool {
-    let operations = Operations::new(trace, process, steps.len());
+    let operations = ProcessOperations::new(trace, process, steps.len());
     let between = steps
         .windows(2)
         .map(|it| operations.count(Span::new(it[0].caused.start, it[1].caused.start)));
@@ -514,7 +515,7 @@ pub(super) fn from_start_to_start(
     let mut spans: Vec<Span> = pairs
         .map(|it| Span::new(it[0].caused.start, it[1].caused.start))
         .collect();
-    let operations = Operations::new(trace, process, spans.len());
+    let operations = ProcessOperations::new(trace, process, spans.len());
     let count = |span: &Span| operations.count(*span) as f64;
     let counts: Vec<f64> = spans.iter().map(count).collect();
     let usual = stats::median(&counts).unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::cell::LazyCell;
 use std::ops::Range;
 
-use super::operations::{self, Identity, Operations};
+use super::operations::{self, Identity, ProcessOperations};
 use super::period::{self, Units};
 use super::{Found, Origin, Steps, driven, ranges, times};
 use activity::{Ns, Span, stats};
@@ -117,7 +117,7 @@ pub(super) fn finish(
 fn hold(trace: &Trace, window: Option<Span>, all: Span, steps: &mut Steps) -> Option<()> {
     let process = steps.process;
     let is_period = matches!(steps.from, Origin::Period { .. } | Origin::Waits { .. });
-    let operations = Operations::new(trace, process, steps.spans.len());
+    let operations = ProcessOperations::new(trace, process, steps.spans.len());
     if is_period {
         let (median, deviation) = steps.deviation()?;
         let limit = cases::ODD_TIMES.value() * median;
