@@ -1,11 +1,12 @@
 //! Nobody asks: the thread that launches is asleep, or waits for input, at one line. No cure of the program's own is known.
 
+use super::scope::Slept;
 use super::{
     Copied, DeviceFigures, Finding, Occurrence, Rule, Says, Scope, Severity, longest_first,
 };
 use activity::units::{duration, percent, share};
 use activity::{Direction, Ns, Span};
-use causes::stacks::{self, StackCounts};
+use causes::stacks;
 use causes::{Bound, Cause, Group};
 
 /// Functions that sleep, or wait for somebody from outside, as profilers name them.
@@ -44,7 +45,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !is_sampled && !scope.has_name(is_quiet) {
         return None;
     }
-    let slept = Slept::of(scope, f);
+    let slept = Slept::find(scope, f);
     let time = slept.time();
     if !slept.is_most() || !cases::HOST_SHARE.is_reached_by(f.part(time)) {
         return None;
@@ -78,31 +79,15 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 pub(super) fn awaits_results(scope: &Scope, f: &DeviceFigures) -> bool {
     let mut processes = scope.trace.processes().iter();
     processes.any(|it| !it.sampled.is_empty()) && {
-        let slept = Slept::of(scope, f);
+        let slept = Slept::find(scope, f);
         let place = slept.place(scope);
         slept.is_most() && place.is_some_and(|it| slept.awaits(scope, f, &it))
     }
 }
 
-/// What is known of the CPU's own time while a device waits for it.
-#[derive(Debug, Default)]
-pub(super) struct Slept {
-    /// What lies in calls that sleep, of one of these names.
-    named: Ns,
-    name: Option<String>,
-    /// Time without such a name, and how many samples of it saw the thread quiet, of how many.
-    other: Ns,
-    quiet: StackCounts,
-    samples: u64,
-    /// The same of the time in which the device works.
-    meanwhile: StackCounts,
-    busy_samples: u64,
-    at: Vec<(Ns, Occurrence)>,
-}
-
 impl Slept {
-    /// Worked out once: two rules ask.
-    fn of<'s>(scope: &'s Scope, f: &DeviceFigures) -> &'s Slept {
+    /// Found once: two rules ask.
+    fn find<'s>(scope: &'s Scope, f: &DeviceFigures) -> &'s Slept {
         scope.slept[f.index].get_or_init(|| Slept::new(scope, f))
     }
 

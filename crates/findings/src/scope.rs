@@ -4,7 +4,6 @@ use std::any::TypeId;
 use std::cmp::Reverse;
 use std::sync::{Arc, OnceLock};
 
-use super::asleep::Slept;
 use super::program::Program;
 use super::{Finding, Severity};
 use crate::watching::WatchingCost;
@@ -12,6 +11,7 @@ use activity::units::share;
 use activity::{Activity, Copy, Direction, LaunchShape, Ns, ShapeId, Span, What};
 use causes::evidence::{EVIDENCE_MAX, Evidence};
 use causes::graph::{CallId, CallKind, Engine, OpId};
+use causes::stacks::StackCounts;
 use causes::{Causes, Gap, Piece, Pieces, first_use};
 use figures::shapes::ShapeRow;
 use figures::{DeviceFigures, Peaks};
@@ -36,6 +36,22 @@ impl Config {
     pub(super) fn is_usual(&self, time: Ns) -> bool {
         !cases::FAR_TOO_LONG.holds(first_use::is_outlier(time, self.usual))
     }
+}
+
+/// What is known of the CPU's own time while a device waits for it.
+#[derive(Debug, Default)]
+pub(super) struct Slept {
+    /// What lies in calls that sleep, of one of these names.
+    pub named: Ns,
+    pub name: Option<String>,
+    /// Time without such a name, and how many samples of it saw the thread quiet, of how many.
+    pub other: Ns,
+    pub quiet: StackCounts,
+    pub samples: u64,
+    /// The same of the time in which the device works.
+    pub meanwhile: StackCounts,
+    pub busy_samples: u64,
+    pub at: Vec<(Ns, Occurrence)>,
 }
 
 /// A process's threads that take turns.
