@@ -43,8 +43,8 @@ use activity::text::printable_lines;
 
 /// Runs the program with the process's arguments.
 pub fn main() -> ExitCode {
-    help::answer_a_shell();
     exit::survive_file_size_limits();
+    help::answer_a_shell();
     let cli = match parse(std::env::args_os().collect()) {
         Ok(cli) => cli,
         Err(code) => return code,

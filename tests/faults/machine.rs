@@ -34,6 +34,20 @@ fn a_full_disk_under_an_export_leaves_no_half_file_and_says_so() {
     assert!(left.is_empty(), "{left:?}");
 }
 
+/// A shell that asks for completions is answered before all else.
+#[test]
+fn a_file_without_room_ends_no_answer_to_a_shell_by_a_signal() {
+    let script = "ulimit -f 0; exec \"$0\" > \"$1\"";
+    let out = tempfile::NamedTempFile::new().expect("a file");
+    let status = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_cuptop")])
+        .arg(out.path())
+        .env("CUPTOP_COMPLETE", "bash")
+        .stderr(Stdio::null())
+        .status();
+    assert_eq!(status.expect("it runs").code(), Some(2));
+}
+
 #[test]
 fn a_full_disk_under_a_saved_run_is_said_and_the_run_goes_on() {
     let folder = tempfile::tempdir().expect("a folder");
