@@ -53,7 +53,11 @@ pub(super) fn attach(args: &Attach) -> Result<u8, Ending> {
 fn headless(target: &mut RunningProgram) -> Result<u8, Ending> {
     let cannot = |error: io::Error| Ending::machine(format!("cannot wait for signals: {error}"));
     let (asked, signal) = note_signals().map_err(cannot)?;
-    let (feed, _) = target.start()?;
+    target.given_up = asked.clone();
+    let feed = match target.start() {
+        Err(_) if asked.is_stopped() => return Ok(code_after(&signal)),
+        started => started?.0,
+    };
     stop_by_signals(&feed.stop, &asked).map_err(cannot)?;
     let memory = super::rows_memory(target.args.watched.memory);
     let (mut trace, outcome) = collect(feed, target.info(), Some(memory));
@@ -118,6 +122,7 @@ pub(super) struct RunningProgram {
     pid: u32,
     args: Attach,
     recordings: Recordings,
+    given_up: Stop,
 }
 
 impl RunningProgram {
@@ -127,6 +132,7 @@ impl RunningProgram {
             pid,
             args,
             recordings,
+            given_up: Stop::default(),
         }
     }
 
@@ -178,6 +184,7 @@ impl RunningProgram {
             sight,
             collect: is_collected.then(|| args.watched.collect(keep, max_bytes)),
             duration: args.duration,
+            given_up: self.given_up.clone(),
         })
         .map_err(wrong)?;
         self.recordings.runs += 1;

@@ -173,6 +173,25 @@ fn wait_for(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+fn interrupt(process: &Child) {
+    let sent = Command::new("kill")
+        .args(["-INT", &process.id().to_string()])
+        .status();
+    assert!(sent.expect("runs").success());
+}
+
+/// Waits until it has said this.
+#[track_caller]
+fn await_word(process: &mut Child, expected: &str) {
+    let (mut said, mut byte) = (Vec::new(), [0]);
+    let errors = process.stderr.as_mut().expect("a pipe");
+    while !String::from_utf8_lossy(&said).contains(expected) {
+        let read = errors.read(&mut byte).expect("the pipe");
+        assert_ne!(read, 0, "{}", String::from_utf8_lossy(&said));
+        said.extend(byte);
+    }
+}
+
 #[test]
 fn a_running_program_is_recorded_left_and_recorded_again() {
     let program = Program::start(&["late"], &[]);
@@ -217,10 +236,7 @@ fn a_signal_ends_it_with_a_report() {
     let (_folder, save) = folder();
     let attached = attach(program.pid(), &save, &[]).spawn().expect("started");
     wait_for("a recording", || program.ours() >= 3);
-    let killed = Command::new("kill")
-        .args(["-INT", &attached.id().to_string()])
-        .status();
-    assert!(killed.expect("runs").success());
+    interrupt(&attached);
     let output = attached.wait_with_output().expect("its end");
     assert_eq!(output.status.code(), Some(130), "{}", words(&output));
     let report = words(&output);
@@ -233,9 +249,7 @@ fn a_signal_ends_it_with_a_report() {
 fn of_two_that_attach_the_second_waits_for_the_first() {
     let program = Program::start(&["late"], &[]);
     let (_folder, save) = folder();
-    let mut first = attach(program.pid(), &save, &["--duration", "3s"])
-        .spawn()
-        .expect("started");
+    let first = attach(program.pid(), &save, &[]).spawn().expect("started");
     wait_for("a recording", || program.ours() >= 3);
     let (_other, saved) = folder();
     let before = program.descriptors();
@@ -244,26 +258,65 @@ fn of_two_that_attach_the_second_waits_for_the_first() {
         .spawn()
         .expect("started");
     let mut second = attach(program.pid(), &saved, &["--duration", "500ms"]);
-    let second = second.spawn().expect("started");
-    std::thread::sleep(Duration::from_millis(1_500));
+    let (mut second, mut third) = (second.spawn().expect("started"), third);
+    let expected = format!("another cuptop is attached to process {} (", program.pid());
+    await_word(&mut third, &expected);
+    await_word(&mut second, &expected);
     // Nobody enters beside another one, and who waits can be ended.
     assert_eq!(program.descriptors(), before);
-    let ended = Command::new("kill")
-        .args(["-INT", &third.id().to_string()])
-        .status();
-    assert!(ended.expect("runs").success());
-    let third = third.wait_with_output().expect("its end");
-    assert_eq!(third.status.code(), Some(130), "{}", words(&third));
-    assert!(first.wait().expect("its end").success());
-    whole(&read(&save).0[0], 200);
-    let second = second.wait_with_output().expect("its end");
-    for waited in [&second, &third] {
-        let expected = format!("another cuptop is attached to process {} (", program.pid());
-        assert!(words(waited).contains(&expected), "{}", words(waited));
+    for (which, ended) in [("third", third), ("first", first)] {
+        interrupt(&ended);
+        let output = ended.wait_with_output().expect("its end");
+        assert_eq!(
+            output.status.code(),
+            Some(130),
+            "{which}: {}",
+            words(&output)
+        );
     }
+    whole(&read(&save).0[0], 50);
+    let second = second.wait_with_output().expect("its end");
     assert!(second.status.success(), "{}", words(&second));
     whole(&read(&saved).0[0], 50);
     assert_eq!(program.ours(), 0);
+}
+
+/// A shell that never comes by a system call is looked at for a second and more.
+#[test]
+fn who_looks_for_a_safe_place_ends_by_a_signal() {
+    let mut spinning = Command::new("sh");
+    let program = Program::of(
+        spinning.args(["-c", "echo running; while :; do :; done"]),
+        &[],
+    );
+    let (_folder, save) = folder();
+    let attached = attach(program.pid(), &save, &[]).spawn().expect("started");
+    let status = format!("/proc/{}/status", program.pid());
+    wait_for("somebody who looks", || {
+        let status = std::fs::read_to_string(&status).expect("it runs");
+        !status.contains("TracerPid:\t0\n")
+    });
+    interrupt(&attached);
+    let output = attached.wait_with_output().expect("its end");
+    assert_eq!(output.status.code(), Some(130), "{}", words(&output));
+}
+
+#[test]
+fn of_many_that_attach_at_once_each_has_its_turn() {
+    let program = Program::start(&["late"], &[]);
+    let (folder, _) = folder();
+    let start = |at: u32| {
+        let save = folder.path().join(at.to_string());
+        let attached = attach(program.pid(), &save, &["--duration", "200ms"]).spawn();
+        attached.expect("started")
+    };
+    let all: Vec<Child> = (0..4).map(start).collect();
+    for attached in all {
+        let output = attached.wait_with_output().expect("its end");
+        assert!(output.status.success(), "{}", words(&output));
+    }
+    assert_eq!(program.ours(), 0);
+    program.end_well();
 }
 
 #[test]

@@ -127,7 +127,16 @@ fn way_in(request: &Request<'_>) -> Result<Loaded, Refused> {
     let handle = process(pid).map_err(Refused::failed(
         "Linux 5.6 or later is needed, which can share descriptors",
     ))?;
-    let found = Search::new(pid, &memory, &maps, &locks).run(request.limit)?;
+    let found = Search::new(pid, &memory, &maps, &locks).run(request)?;
+    let has_library = |maps: &[Mapping]| maps.iter().any(|it| it.path.starts_with(request.mapping));
+    if arch::AT_ENTRY && !has_library(&maps) {
+        // Who came first may have brought it meanwhile, or be about to. A call that was ended goes on by our hand alone.
+        let now = crate::process::maps(pid).map_err(not_permitted)?;
+        wait_for_others(pid, &now, &memory, Duration::ZERO)?;
+        if has_library(&now) {
+            return Err(Refused::Entered(pid));
+        }
+    }
     let (thread, since) = (found.tracee.tid, found.since);
     let mut guest = Guest::enter(found, &memory, &places)?;
     match guest.prepare(request, &handle) {

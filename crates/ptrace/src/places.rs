@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::arch;
@@ -24,8 +25,10 @@ pub struct Request<'a> {
     pub area: &'a str,
     /// What it gets as `passed`.
     pub passed: BorrowedFd<'a>,
-    /// How long a thread is waited for.
+    /// How long a thread is waited for, unless whoever asked gives up.
     pub limit: Duration,
+    /// Whether they have.
+    pub given_up: &'a AtomicBool,
 }
 
 /// What is found in the process before it is touched.

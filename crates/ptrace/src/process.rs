@@ -93,6 +93,16 @@ pub(crate) fn field<'a>(status: &'a str, name: &str) -> &'a str {
     found.unwrap_or_default().trim()
 }
 
+/// Who traces a thread, if somebody does.
+pub(crate) fn traced(pid: u32, tid: i32) -> Option<Refused> {
+    let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).ok()?;
+    let by = field(&status, "TracerPid").parse::<u32>().ok();
+    let by = by.filter(|by| *by != 0)?;
+    let name = fs::read_to_string(format!("/proc/{by}/comm")).unwrap_or_default();
+    let name = name.trim().to_owned();
+    Some(Refused::Traced { pid, by, name })
+}
+
 /// Whether a library could be loaded into a process. Changes nothing.
 ///
 /// # Errors
@@ -107,14 +117,8 @@ pub fn check(pid: u32) -> Result<Seen, Refused> {
         Some('T') => return Err(Refused::Stopped(pid)),
         _ => {}
     }
-    for tid in threads(pid) {
-        let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status"));
-        let by = field(&status.unwrap_or_default(), "TracerPid").parse();
-        if let Some(by) = by.ok().filter(|by| *by != 0) {
-            let name = fs::read_to_string(format!("/proc/{by}/comm")).unwrap_or_default();
-            let name = name.trim().to_owned();
-            return Err(Refused::Traced { pid, by, name });
-        }
+    if let Some(traced) = threads(pid).into_iter().find_map(|tid| traced(pid, tid)) {
+        return Err(traced);
     }
     let mut head = [0; 20];
     let read =

@@ -3,12 +3,14 @@
 use std::fs;
 use std::io;
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::arch::{self, Registers};
 use crate::elf::Library;
 use crate::memory::Memory;
-use crate::process::{Mapping, maps, threads};
+use crate::places::Request;
+use crate::process::{Mapping, maps, threads, traced};
 use crate::refused::Refused;
 use crate::tracee::{Stop, Tracee};
 
@@ -129,11 +131,16 @@ impl<'a> Search<'a> {
     }
 
     /// Other threads that were looked at are let go when the thread of ours that calls this ends.
-    pub(crate) fn run(mut self, limit: Duration) -> Result<Found, Refused> {
+    pub(crate) fn run(mut self, request: &Request<'_>) -> Result<Found, Refused> {
+        let limit = request.limit;
         self.add(FIRST)?;
         let (mut is_widened, mut is_last) = (false, false);
         let (ran, waited, mut until) = (self.ran(), self.waited(), limit);
         while self.begun.elapsed() < until {
+            if request.given_up.load(Ordering::Relaxed) {
+                let error = io::ErrorKind::Interrupted.into();
+                return Err(Refused::failed("it was given up")(error));
+            }
             if !is_widened && (self.begun.elapsed() > SECOND_LOOK || self.candidates.is_empty()) {
                 is_widened = true;
                 self.add(LATER)?;
@@ -174,7 +181,15 @@ impl<'a> Search<'a> {
             .collect();
         tids.sort_unstable();
         for (_, tid, before) in tids.into_iter().take(most) {
-            match Tracee::seize(tid) {
+            let mut seized = Tracee::seize(tid);
+            if (seized.as_ref()).is_err_and(|it| it.raw_os_error() == Some(libc::EPERM)) {
+                // Somebody else may just be at it, or have been.
+                match traced(self.pid, tid) {
+                    Some(traced) => return Err(traced),
+                    None => seized = Tracee::seize(tid),
+                }
+            }
+            match seized {
                 Ok(tracee) => self.candidates.push(Candidate {
                     tracee,
                     before,
@@ -182,6 +197,8 @@ impl<'a> Search<'a> {
                 }),
                 // It has just ended.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                // One of the kernel's own, as io_uring has them.
+                Err(_) if !self.candidates.is_empty() => {}
                 Err(error) => {
                     let pid = self.pid;
                     return Err(Refused::NotPermitted { pid, error });

@@ -7,6 +7,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use crate::inject::{CallState, Loaded, load};
@@ -126,6 +127,7 @@ fn enter_within(pid: u32, limit: Duration) -> Result<Loaded, Refused> {
         area: "guest_area",
         passed: passed.as_fd(),
         limit,
+        given_up: &AtomicBool::new(false),
     })
 }
 

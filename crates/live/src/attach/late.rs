@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use collector::hand::{self, Said};
@@ -49,6 +50,7 @@ impl Hand {
         pid: u32,
         directory: &Path,
         collect: &Collect,
+        given_up: &AtomicBool,
     ) -> Result<Option<Hand>, Refused> {
         let failed = |what: &str| {
             let what = what.to_owned();
@@ -78,6 +80,7 @@ impl Hand {
             area: hand::AREA,
             passed: folder.as_fd(),
             limit: LIMIT,
+            given_up,
         });
         let Some(loaded) = unless_held(pid, loaded)? else {
             return Ok(None);
@@ -242,7 +245,8 @@ fn unless_held<T>(pid: u32, done: Result<T, ptrace::Refused>) -> Result<Option<T
     let why = match done {
         Ok(done) => return Ok(Some(done)),
         Err(Why::Entered(_)) => return Ok(None),
-        Err(Why::Traced { name, .. }) if name == ptrace::TRACER => return Ok(None),
+        // One without a name is gone by now.
+        Err(Why::Traced { name, .. }) if [ptrace::TRACER, ""].contains(&&*name) => return Ok(None),
         Err(why) => why,
     };
     let help = match &why {

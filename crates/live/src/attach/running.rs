@@ -19,7 +19,9 @@ use crate::counters::{Counters, stalls_lack};
 use crate::hardware;
 use crate::python;
 use crate::rights::command;
-use activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet, SourceStatus};
+use activity::feed::{
+    Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet, SourceStatus, Stop,
+};
 
 /// A running program to be looked at.
 #[derive(Clone, Debug)]
@@ -38,6 +40,8 @@ pub struct RunningRequest {
     pub collect: Option<Collect>,
     /// For how long; until it ends without.
     pub duration: Option<Duration>,
+    /// Whether it is given up before anything is recorded.
+    pub given_up: Stop,
 }
 
 /// What of a running program's stacks can be seen.
@@ -121,7 +125,7 @@ pub fn running(mut request: RunningRequest) -> Result<Attached, Refused> {
     let stalls = request.collect.as_mut().map(|it| &mut it.stalls);
     let lack = stalls.and_then(stalls_lack);
     let inside = match &request.collect {
-        Some(collect) => Inside::of(request.pid, &live, collect)?,
+        Some(collect) => Inside::of(&request, &live, collect)?,
         None => Inside::default(),
     };
     let pid = request.pid;
@@ -161,7 +165,12 @@ impl Inside {
     ///
     /// # Errors
     /// When none can be entered: why the first one cannot.
-    fn of(pid: u32, live: &LiveRecording, collect: &Collect) -> Result<Inside, Refused> {
+    fn of(
+        request: &RunningRequest,
+        live: &LiveRecording,
+        collect: &Collect,
+    ) -> Result<Inside, Refused> {
+        let pid = request.pid;
         if command(pid).is_none() {
             return Err(no_process(pid));
         }
@@ -169,13 +178,17 @@ impl Inside {
         if pids.is_empty() {
             pids.push(pid);
         }
-        inside.enter(&pids, live, collect);
+        inside.enter(&pids, live, collect, &request.given_up);
         inside.settled().map(|()| inside)
     }
 
     /// Enters all of them side by side: one that hangs keeps no other.
-    fn enter(&mut self, pids: &[u32], live: &LiveRecording, collect: &Collect) {
-        let enter = |pid: &u32| (*pid, Hand::enter(*pid, &live.directory, collect));
+    fn enter(&mut self, pids: &[u32], live: &LiveRecording, collect: &Collect, stop: &Stop) {
+        let given_up = stop.flag();
+        let enter = |pid: &u32| {
+            let entered = Hand::enter(*pid, &live.directory, collect, &given_up);
+            (*pid, entered)
+        };
         let entered = at_once(pids, enter);
         for (pid, entered) in entered {
             match entered {
@@ -340,7 +353,7 @@ impl RunningProgram {
         new.retain(|pid| !inside.tried.contains(pid) && python::is_there(*pid));
         new.sort_unstable();
         new.dedup();
-        inside.enter(&new, &self.live, collect);
+        inside.enter(&new, &self.live, collect, &outlet.stop);
         if waited && !inside.waits() {
             self.began = Instant::now();
         }
