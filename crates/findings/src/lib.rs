@@ -40,6 +40,7 @@ mod offload;
 mod one_engine;
 mod optimizer;
 mod optimizer_passes;
+mod own_products;
 mod pageable;
 mod program;
 mod queue_full;
@@ -443,6 +444,7 @@ rules! {
     CopyBound "copy-bound" Device(copy_bound::check) [] "copying less";
     MemsetBound "memset-bound" Device(memset_bound::check) [] "setting less memory";
     MatrixVector "matrix-vector" Device(matrix_vector::check) [] "batching or quantising";
+    OwnProducts "own-products" Device(own_products::check) [] "cuBLAS";
     ExposedCommunication "exposed-communication" Device(exposed_collectives::check) [] "overlapping communication";
     PageMigration "page-migration" Device(migrations::check) [] "prefetching pages";
     SameDirectionStreams "same-direction-streams" Device(one_engine::check) [] "";

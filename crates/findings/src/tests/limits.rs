@@ -169,6 +169,33 @@ fn products_without_tensor_cores_are_a_remark() {
     );
 }
 
+/// A program that multiplies by its own kernel is told of cuBLAS, which is no program's own: nor is what fuses more than a product, nor what a
+/// framework launches.
+#[test]
+fn products_by_a_kernel_of_the_programs_own() {
+    let of = |name: &str, other: &str| {
+        let mut busy = Busy::default();
+        busy.kernel(name, 2_904, 30, None);
+        busy.kernel(other, 2_904, 1, None);
+        busy.found("own-products")
+    };
+    let it = of("matmul_naive(float*, float*, float*, int)", "fill").expect("its own");
+    assert_eq!(it.gain(0.0).as_deref(), Some("try cuBLAS"));
+    let why = it.says.expect("most").why;
+    assert!(why.contains("kernel of its own, matmul_naive"), "{why}");
+    for library in [
+        "ampere_sgemm_128x64_nn",
+        "void gemmSN_TN_kernel<float, 128>(cublasGemmSmallNParams<float>)",
+        "sgemm_32x32x32_NN_vec",
+        "cutlass_80_simt_sgemm_256x128_8x4_nn_align1",
+        "fused_matmul_bias(float*)",
+        "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8",
+    ] {
+        assert_eq!(of(library, "fill"), None, "{library}");
+    }
+    assert_eq!(of("matmul_naive(float*)", "at::native::fill"), None);
+}
+
 /// 1 ms in fp32 and as much in half precision of 23 ms: half of what the GPU works, which is told as what comes next. A third of it is not.
 #[test]
 fn what_most_kernels_do_comes_next_where_the_gpu_waits() {

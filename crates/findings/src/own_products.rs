@@ -1,0 +1,60 @@
+//! Products of matrices by a kernel of the program's own: cuBLAS has them, and is several times as fast as what is written in an afternoon.
+
+use super::limits::{full, name, time};
+use super::program::Framework;
+use super::scope::Config;
+use super::{Finding, Says, Scope, configs, declared};
+use activity::units::duration;
+use figures::DeviceFigures;
+use figures::communication::has_any;
+
+/// What such a kernel is called.
+const PRODUCT: &str = "matmul mat_mul matrixmul matrix_mul mmul gemm";
+
+/// What is in the names of libraries' kernels, and of products that no library's call does.
+const OTHERS: &str = "cutlass cublas xmma nvjet cudnn magma ampere volta turing maxwell pascal kepler hopper sm_ sm5 sm6 sm7 sm8 sm9 sm1 splitk gemmsn gemmk1 gemv \
+                      implicit explicit convolve triton fused bias relu gelu quant awq gptq marlin int4 int8 fp8 sparse spmm csr group moe _vec";
+
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    // Frameworks call libraries; what is written beside them does what these have not.
+    if scope.framework() != Framework::Cuda || !declared::kernels(scope, f).is_empty() {
+        return None;
+    }
+    let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
+    all.retain(|it| is_own(full(scope, it)));
+    let taken = time(&all);
+    let most = *all.first()?;
+    if !configs::is_worth(scope, f, taken) {
+        return None;
+    }
+    let part = configs::kernel_time(scope, f);
+    let own = format!("by a kernel of its own, {}", name(scope, most));
+    Some(Finding {
+        title: format!(
+            "the program multiplies matrices {own}, for {} ({})",
+            duration(taken),
+            part.words(taken)
+        ),
+        advice: format!(
+            "{}cuBLAS has tuned kernels for that. Written to learn, compare it with cuBLAS: tiles in shared memory and registers come near.",
+            configs::first(f)
+        ),
+        change: scope.changes("try cublasGemmEx: in place of that kernel", None),
+        says: Some(Says::of_kernels(
+            f,
+            format!("{} in products of matrices {own}", part.of_it(taken)),
+        )),
+        is_all: true,
+        ..scope.found(f.span_ns, taken, &configs::places(scope, f, &all))
+    })
+}
+
+/// Whether a kernel is one, by its name without its arguments. cuBLAS's older ones are called by their tiles ("sgemm_32x32x32_NN").
+fn is_own(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let own = name.split(['(', '<']).next().unwrap_or_default();
+    let is_tile = own
+        .split_once("gemm_")
+        .is_some_and(|it| it.1.starts_with(|c: char| c.is_ascii_digit()));
+    has_any(own, PRODUCT) && !has_any(&name, OTHERS) && !is_tile
+}
