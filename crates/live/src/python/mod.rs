@@ -323,12 +323,13 @@ deep(900)
         let Some(mut deep) = Deep::start() else {
             return;
         };
-        deep.go_round();
         let folder = tempfile::tempdir().expect("a folder");
         let looking = Looking::new(true);
         let sampler = Sampler::start(deep.child.id(), folder.path(), HZ, looking);
-        // Until it looks.
+        // Until it looks, and until it looks at the ring.
         std::thread::sleep(Duration::from_secs(1));
+        deep.go_round();
+        std::thread::sleep(Duration::from_millis(300));
         let begun = Instant::now();
         drop(sampler.expect("a thread"));
         assert!(begun.elapsed() < 2 * PATIENCE, "{:?}", begun.elapsed());
