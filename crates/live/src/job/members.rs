@@ -58,6 +58,13 @@ pub(super) fn find(pid: Option<u32>) -> Result<Vec<Found>, Refused> {
         Some(pid) => Some((pid, command(pid).ok_or_else(|| no_process(pid))?)),
         None => None,
     };
+    // A thread of the kernel runs no program, so that it waits for nobody's requests.
+    if let Some((pid, _)) = named.as_ref().filter(|it| is_of_kernel(it.0)) {
+        return Err(Refused::new(
+            format!("process {pid} is a thread of the kernel: it runs no program"),
+            "`cuptop job` without a number looks at all that use CUDA",
+        ));
+    }
     let everybody: Vec<u32> = processes().collect();
     let within: BTreeSet<u32> = match pid {
         Some(pid) => family(pid).into_iter().collect(),
@@ -101,6 +108,14 @@ pub(super) fn find(pid: Option<u32>) -> Result<Vec<Found>, Refused> {
         ));
     }
     Ok(found)
+}
+
+/// Whether a process is a thread of the kernel, by the flags of its status (`PF_KTHREAD`).
+fn is_of_kernel(pid: u32) -> bool {
+    let stat = told(pid, "stat");
+    let behind = stat.rsplit_once(')').map_or("", |it| it.1);
+    let flags = behind.split_whitespace().nth(6);
+    flags.is_some_and(|it| it.parse::<u32>().is_ok_and(|it| it & 0x0020_0000 != 0))
 }
 
 /// The ranks of all jobs that a process of some is of.
@@ -220,6 +235,17 @@ mod tests {
         ] {
             assert_eq!(of_environment(none), None);
         }
+    }
+
+    #[test]
+    fn a_thread_of_the_kernel_is_no_job() {
+        assert!(!is_of_kernel(std::process::id()));
+        // Outside of containers it is the second process.
+        if told(2, "comm") != "kthreadd\n" {
+            return;
+        }
+        let said = find(Some(2)).expect_err("it runs no program").message;
+        assert!(said.contains("thread of the kernel"), "{said}");
     }
 
     #[test]
