@@ -60,7 +60,7 @@ const SAMPLES: &str = "\
     cold_start:time=1.20 s|copy_bound:busiest=53 %|exposed:took=1.86 ms|exposed:all=64 %|exposed:alone=1.20 ms|\
     exposed:of_one=|exposed:cut_middle=ncclAllReduce|limits:roof=500 µs|limits:waves=1.06|stalled:name=matmul|stalled:what=other warps at barriers|stalled:hottest=; 61 % at kernel.cu:57|low_bandwidth:percent=42 %|\
     low_bandwidth:gbps=7.1|low_bandwidth:peak=16.8|migrations:told=, and about 1.20 ms for the CPU's page faults|CPU drew:back=64 MiB|migrations:and=, and about|\
-    no_cure:rest=93 %|no_cure:rate=60|no_cure:once=|no_cure:if=: cuptop knows no cure|no_core:waiting_ns=1.30 ms|\
+    no_cure:rest=93 %|no_cure:rate=60|no_cure:once=|no_cure:if=: what a cure saves is not known|no_core:waiting_ns=1.30 ms|\
     no_core:looked_ns=3.10 ms|no_overlap:text=kernels (3.30 ms) and H2D (2.40 ms)|pageable memory:if=run|pageable memory:time=3.00 ms|\
     pageable:staging=|race:buffer=input|sync_loop:keep=keep the GPU idle for|sync_loop:are_of_values=Launch ahead and sync once at the end.|seen_at=|tiny_copies:moved=4 KiB|memsets of:moved=1 GiB|\
     watched:records=1,200|watched:percent=4 %|watched:made=there are|watched:what=NVTX ranges|watched:without=most of them|verdict/scope:mean= (mean)|outside CUDA:within=, most of it in init_model|watched:waits=Leave out --waits, which costs most here. |report/whatif:gpu=4.10 ms|report/whatif:chain=3.80 ms|\

@@ -59,7 +59,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         .as_ref()
         .map_or("CPU work".to_owned(), LineShare::culprit);
     let (bound, told) = match 2 * late.work > idle && !late.are_read() {
-        true => (Bound::Host, format!("in {at} and a few launches")),
+        true => (Bound::Host, format!("in {at} and in launching")),
         false => (Bound::Launch, format!("launching {how}")),
     };
     Some(Finding {

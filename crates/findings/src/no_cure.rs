@@ -315,7 +315,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
             percent(f.part(time)),
             placed.told,
             match (placed.batch, &seen) {
-                (None, None) if !has_cure && !brings => ": cuptop knows no cure".to_owned(),
+                (None, None) if !has_cure && !brings =>
+                    ": what a cure saves is not known".to_owned(),
                 (_, line) => seen_at(line.as_ref()),
             },
         ),

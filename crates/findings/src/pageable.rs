@@ -15,7 +15,7 @@ use activity::{Direction, Ns, What};
 use causes::graph::{CallId, Engine, Graph, NONE, OpId};
 use causes::stacks::StackCounts;
 use causes::{Cause, Culprit, Gap, Piece};
-use trace::Trace;
+use trace::{LaneId, Trace};
 
 /// Autograd's copy of a gradient to where the tensor lies that `.to()` brought to the GPU.
 const TO_CPU: &str = "ToCopyBackward0";
@@ -70,6 +70,7 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
         advice: "Pin the host memory, and copy on a stream of its own. Until then no copy is asynchronous, whatever the call says.".to_owned(),
         change: scope.change("pin", line.as_ref()),
         is_all: 10 * saving >= 9 * (time + idle),
+        beside_ns: (copies.others(scope, figures)).min(time - copies.saving as Ns),
         at_most: link
             .filter(|_| !beside)
             .and_then(|link| format!("pin:{link}GB/s").parse().ok()),
@@ -100,6 +101,7 @@ fn end_first(scope: &Scope, figures: &DeviceFigures) -> bool {
 pub(super) struct Staged {
     pub at: Vec<(Ns, Occurrence)>,
     pub ends: FxHashSet<Ns>,
+    lanes: FxHashSet<LaneId>,
     ops: FxHashSet<OpId>,
     calls: FxHashSet<CallId>,
     /// Bytes of all, how long they take, and how much longer than at the link's rate.
@@ -153,6 +155,7 @@ impl Staged {
             let is_alone = copies.at.is_empty() || copies.way == Some(copy.direction);
             copies.way = is_alone.then_some(copy.direction);
             copies.ends.insert(span.end);
+            copies.lanes.insert(place.0);
             copies.once += if is_set_up(it) { copy.bytes } else { 0 };
             copies.moved += copy.bytes;
             copies.time += length;
@@ -168,6 +171,18 @@ impl Staged {
             copies.at.push((length, Occurrence::Row(place)));
         }
         copies
+    }
+
+    /// What copies of the other direction take on other streams: pinned ones may run beside them.
+    fn others(&self, scope: &Scope, figures: &DeviceFigures) -> Ns {
+        let Some(way @ (Direction::H2D | Direction::D2H)) = self.way else {
+            return 0;
+        };
+        let crosses = |it: &Copied| matches!(it.2.direction, Direction::H2D | Direction::D2H);
+        let is_other =
+            |it: &&Copied| crosses(it) && it.2.direction != way && !self.lanes.contains(&it.0.0);
+        let others = scope.copies(figures).iter().filter(is_other);
+        others.map(|it| it.1.len()).sum()
     }
 
     /// "28 D2H copies": those of one direction may be far slower than the others.

@@ -76,7 +76,11 @@ impl Finding {
                 format!("; could save at most {}", duration(self.bound_ns))
             }
             _ => {
-                let of = if self.step.is_some() { " a step" } else { "" };
+                let of = match self.step {
+                    Some(it) if it.is_mean => format!(" of {} a step (mean)", duration(it.one)),
+                    Some(_) => " a step".to_owned(),
+                    None => String::new(),
+                };
                 let all = if self.is_all { "all of it, " } else { "" };
                 let [least, most] = [self.most(), self.at_most()];
                 let beside = match least < most {
@@ -117,14 +121,13 @@ impl Finding {
             _ if self.is_all => Some(format!("try {cure}")),
             _ if self.most() == 0 => None,
             _ => {
-                // Of uneven steps the headline has no one length.
-                let of = self.step.filter(|it| it.is_mean);
-                let of = of.map(|it| format!(" of {} a step (mean)", duration(it.one)));
+                // Of uneven steps the headline has no one length: what the bound is of stands in the finding.
+                let is_mean = self.step.is_some_and(|it| it.is_mean);
                 let most = duration(self.at_most());
-                Some(format!(
-                    "up to {most}{} from {cure}",
-                    of.unwrap_or_default()
-                ))
+                Some(match is_mean {
+                    true => format!("{cure}: up to {most} a step"),
+                    false => format!("up to {most} from {cure}"),
+                })
             }
         }
     }
@@ -164,7 +167,7 @@ impl Finding {
     }
 
     /// The same with what lies beside, where that is worth a word.
-    fn at_most(&self) -> Ns {
+    pub fn at_most(&self) -> Ns {
         let all = self.weight() + self.beside_ns;
         let is_worth = share(self.weight(), all) < NEARLY_ALL;
         self.of_step(if is_worth { all } else { self.weight() })

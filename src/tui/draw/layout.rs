@@ -26,7 +26,7 @@ const BELOW: usize = 5;
 
 /// Lines that a headline may take, and those for details, by the screen's: of what is longer the end is cut. On low screens what is
 /// selected takes lines of what could be better, and what stands over the axis one of the headline's.
-fn lines_of_words(state: &State, map: u16) -> (u16, u16) {
+fn lines_of_words(state: &State, map: u16, headline: u16) -> (u16, u16) {
     let is_selected = state.focus.selection.row.is_some();
     let told = state.answer().and_then(|it| it.verdicts.first());
     let is_mostly_beside = told.is_some_and(|it| it.is_mostly_beside);
@@ -34,7 +34,11 @@ fn lines_of_words(state: &State, map: u16) -> (u16, u16) {
         (0..9, _) => (0, 0),
         (9..20, _) => (0, 1),
         (20..TALL, true) => (2, 3),
-        (20..TALL, false) => (3 - map + u16::from(is_mostly_beside), 1),
+        // A sentence that ends before it says what to change is worth less than a row.
+        (20..TALL, false) => {
+            let least = (3 - map).max(headline.min(3));
+            (least + u16::from(is_mostly_beside), 1)
+        }
         (TALL..36, _) => (3, 3),
         _ => (4, 4),
     };
@@ -99,14 +103,14 @@ impl Layout {
         // A tenth, and a free column at its end.
         let side = if width < 60 { 0 } else { width / 10 + 1 };
         let map = map_lines(state);
-        let (most, details) = lines_of_words(state, map);
+        let [headline, lines] = VerdictLine::lines(state, usize::from(width.saturating_sub(2)));
+        let (most, details) = lines_of_words(state, map, headline);
         let rule = u16::from(height >= 12);
-        let lines = VerdictLine::lines(state, usize::from(width.saturating_sub(2)));
         let is_low = (20..TALL).contains(&height);
         let is_selected = state.focus.selection.row.is_some();
         // What a short headline leaves goes to what is to be looked for, where that is longer than a line.
         let is_long = || pen::width(&super::details::prose(state)) + 1 > usize::from(width);
-        let spare = is_low && !is_selected && lines as u16 + map < 3 && is_long();
+        let spare = is_low && !is_selected && lines + map < 3 && is_long();
         let details = details + u16::from(spare && details > 0);
         let has_alert = state.model.troubles.iter().any(|t| t.weight < Weight::Note);
         let is_live = state.model.run.is_running() && !state.model.run.is_being_read();
@@ -119,7 +123,7 @@ impl Layout {
         };
         let header = take(1);
         let alert = take(u16::from(has_alert && height >= 8));
-        let verdict = take((lines as u16).min(most));
+        let verdict = take(lines.min(most));
         let pulse = take(u16::from(is_live && height >= 20));
         let top_rule = take(rule);
         let map = take(map);

@@ -9,9 +9,6 @@ use advice::verdict::{Bound, nothing_ran};
 use findings::Severity;
 use trace::SourceKind;
 
-/// Columns in which a headline still says its share: "GPU idle 76 % of each 221 …".
-const SHARE_ROOM: usize = 30;
-
 /// The line, ready to be drawn.
 #[derive(Clone, Debug, Default)]
 pub struct VerdictLine {
@@ -52,9 +49,12 @@ impl VerdictLine {
             };
         };
         let Some((headline, role)) = headline(state, answer) else {
+            let is_traced = run.trace.source.kind == SourceKind::Traced;
             let is_to_come = run.is_running() && run.trace.source.kind != SourceKind::Attached;
             return quiet(if state.model.answers.is_open() && !run.is_running() {
                 "computing …"
+            } else if is_to_come && is_traced && run.trace.processes().is_empty() {
+                "waiting: no process of the program has used CUDA yet …"
             } else if is_to_come {
                 "waiting for the first operations …"
             } else {
@@ -72,12 +72,15 @@ impl VerdictLine {
         }
     }
 
-    /// Lines that it takes in `room` columns.
-    pub fn lines(state: &State, room: usize) -> usize {
+    /// Lines that the headline takes in `room` columns, and with what is told beside it.
+    pub fn lines(state: &State, room: usize) -> [u16; 2] {
         let answer = state.answer();
         let headline = answer.and_then(|answer| headline(state, answer));
-        let beside = answer.map_or(0, |answer| usize::from(!beside(answer).is_empty()));
-        headline.map_or(1, |(text, _)| broken(&text, room).len().max(1) + beside)
+        let beside = answer.map_or(0, |answer| u16::from(!beside(answer).is_empty()));
+        headline.map_or([1; 2], |(text, _)| {
+            let lines = broken(&text, room).len().max(1) as u16;
+            [lines, lines + beside]
+        })
     }
 
     pub fn draw(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
@@ -94,7 +97,7 @@ impl VerdictLine {
         let x = pen::text(buf, area, 1, &self.head, theme.bold(self.role));
         let room = width.saturating_sub(usize::from(x) + 1);
         let spare = room.saturating_sub(pen::width(&self.text));
-        let text = cut(&self.text, room);
+        let text = pen::cut(&self.text, room);
         pen::text(buf, area, x, &text, theme.fg(Role::Text));
         let about = (0..self.about.len())
             .map(|first| self.about[first..].join(" · "))
@@ -107,16 +110,11 @@ impl VerdictLine {
 }
 
 impl VerdictLine {
-    /// Over several lines: broken between words, and what does not fit the last one is cut.
+    /// Over several lines.
     fn draw_lines(&self, theme: &Theme, area: Rect, buf: &mut Buffer) {
         let room = usize::from(area.width).saturating_sub(2);
         let whole = format!("{}{}", self.head, self.text);
-        let last = usize::from(area.height) - 1;
-        let mut pieces = broken(&whole, room);
-        if pieces.len() > last + 1 {
-            let rest = pieces.split_off(last).join(" ");
-            pieces.push(cut(&rest, room));
-        }
+        let pieces = fitted(&whole, room, usize::from(area.height));
         for (piece, line) in pieces.iter().zip(pen::lines(area)) {
             pen::text(buf, line, 1, piece, theme.fg(Role::Text));
         }
@@ -135,16 +133,27 @@ impl VerdictLine {
     }
 }
 
-/// A headline, or its end, in so many columns: what would help is cut last.
-fn cut(text: &str, room: usize) -> String {
-    match text.rsplit_once(" · ") {
-        Some((text, gain))
-            if pen::width(text) + pen::width(gain) + 3 > room
-                && pen::width(gain) + SHARE_ROOM <= room =>
-        {
-            format!("{} · {gain}", pen::cut(text, room - pen::width(gain) - 3))
+/// A headline in so many lines, which ends with a whole clause. What would help stays: what is said behind it goes first, and then clauses
+/// before it.
+fn fitted(text: &str, room: usize, most: usize) -> Vec<String> {
+    let mut parts: Vec<&str> = text.split(" · ").collect();
+    let mut lines = broken(text, room);
+    while lines.len() > most && parts.len() > 2 {
+        parts.pop();
+        lines = broken(&parts.join(" · "), room);
+    }
+    match parts[..] {
+        _ if lines.len() <= most => lines,
+        [what, cure] if pen::wrap(cure, room).len() < most => {
+            let cure = pen::wrap(cure, room);
+            let mut lines = pen::clauses(what, room - 2, most - cure.len());
+            lines
+                .last_mut()
+                .into_iter()
+                .for_each(|it| it.push_str(" ·"));
+            [lines, cure].concat()
         }
-        _ => pen::cut(text, room),
+        _ => pen::clauses(&parts.join(" · "), room, most),
     }
 }
 
@@ -201,4 +210,24 @@ fn about(answer: &Answer, state: &State) -> Vec<String> {
         parts.push("computing …".to_owned());
     }
     parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fitted;
+
+    #[test]
+    fn a_headline_that_is_too_long_ends_with_a_whole_clause() {
+        let text = "CPU-bound: GPU idle 73 % of each 36.4 to 203 ms step, 78 % of it waiting for \
+                    the next batch of 36.8 MiB · preparing batches ahead and more: up to 52.2 ms a step";
+        let what = "CPU-bound: GPU idle 73 % of each 36.4 to 203 ms step";
+        let cure = "preparing batches ahead and more: up to 52.2 ms a step";
+        assert_eq!(fitted(text, 78, 3).join(" "), text);
+        // The change before its reason, and never a part of it.
+        assert_eq!(fitted(text, 78, 2), [format!("{what} ·"), cure.to_owned()]);
+        let odd = "every 12th step takes 66.7 ms more, with 54 operations more: 81 % of the time · \
+                   ending that saves at most 4.59 ms a step · the others are launch-bound (1.11 ms)";
+        let [takes, saves, _] = [0, 1, 2].map(|at| odd.split(" · ").nth(at).expect("three"));
+        assert_eq!(fitted(odd, 78, 2).join(" "), format!("{takes} · {saves}"));
+    }
 }

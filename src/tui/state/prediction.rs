@@ -82,9 +82,9 @@ impl Prediction {
         let (words, cure) = match (&finding.edit, &finding.predicted) {
             (Some(edit), Some(predicted)) => (words(predicted, edit), Cure::Edit(edit.clone())),
             _ if finding.has_bound() => {
-                let until = (within.end - finding.most()).max(within.start);
+                let until = (within.end - finding.at_most()).max(within.start);
                 let parts = [(within.start, until), (until, within.end)];
-                let most = duration(finding.most());
+                let most = duration(finding.at_most());
                 let (cure, advice) = (finding.cure, &finding.advice);
                 let words = format!("{cure}: saves at most {most} (i closes) · {advice}");
                 (

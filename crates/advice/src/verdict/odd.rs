@@ -154,10 +154,7 @@ impl OddSteps {
     pub fn gain(&self) -> String {
         let mean = self.mean();
         let saved = duration((mean as f64 * self.share) as Ns);
-        format!(
-            "ending that saves at most {saved} of {} a step (mean)",
-            duration(mean)
-        )
+        format!("ending that saves at most {saved} a step (mean)")
     }
 
     /// The time of all steady steps, which `share` is a part of.

@@ -172,7 +172,13 @@ impl Told<'_> {
     pub(super) fn beside(&self) -> Vec<String> {
         let split = self.split;
         if (self.bound, self.of, split.counts[0]) == (Bound::Copy, Answered::Run, 0) {
-            return vec!["no kernel was recorded".to_owned()];
+            // Where calls are recorded, a launch would be.
+            let is_known = self.trace.threads().next().is_some() && !has_launched(self.trace);
+            let told = match is_known {
+                true => "no kernel was launched: see what the program printed",
+                false => "no kernel was recorded",
+            };
+            return vec![told.to_owned()];
         }
         if self.bound != Bound::Compute {
             return Vec::new();

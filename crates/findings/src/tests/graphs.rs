@@ -129,7 +129,7 @@ fn the_cpus_work_between_few_launches_is_not_called_launching() {
     assert_eq!(found.bound_ns, 12 * 307_000 + 12 * 67_000 + 11 * 366_000);
     let says = found.says.expect("words for the headline");
     assert_eq!(says.bound, Bound::Host);
-    assert_eq!(says.why, "99 % of it in CPU work and a few launches");
+    assert_eq!(says.why, "99 % of it in CPU work and in launching");
     assert_eq!(found.cure, "capturing more in the CUDA graph");
     assert!(all_of(&mut scene).iter().all(|it| it.rule != Rule::NoCure));
 }

@@ -396,7 +396,7 @@ fn one_gap_that_holds_nearly_all_is_told_as_one() {
     let batch = scene.take();
     cured("host-bound", Scene::new().put(batch.clone()));
     let found = sick("no-cure", Scene::new().put(batch));
-    let told = "nearly all in one gap before k (the GPU is busy for 67 % of the remaining time): cuptop knows no cure";
+    let told = "nearly all in one gap before k (the GPU is busy for 67 % of the remaining time): what a cure saves is not known";
     assert!(found.title.ends_with(told), "{}", found.title);
 }
 

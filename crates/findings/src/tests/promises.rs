@@ -266,20 +266,25 @@ fn of_uneven_steps_a_bound_says_what_it_is_of() {
             ..OfSteps::default()
         };
         let finding = Finding {
+            rule: Rule::HostBound,
             severity: Severity::Warning,
             bound_ns: 792_000_000,
             step: Some(step),
             cure: "using more DataLoader workers",
             ..Finding::default()
         };
-        finding.gain(0.0).expect("a cure")
+        (finding.gain(0.0).expect("a cure"), finding.worth())
     };
+    let (gain, worth) = of(false);
+    assert_eq!(gain, "up to 79.2 ms from using more DataLoader workers");
+    assert_eq!(worth, "; could save at most 79.2 ms a step");
+    // The change comes first, and what the bound is of stands in the finding.
+    let (gain, worth) = of(true);
+    assert_eq!(gain, "using more DataLoader workers: up to 79.2 ms a step");
     assert_eq!(
-        of(false),
-        "up to 79.2 ms from using more DataLoader workers"
+        worth,
+        "; could save at most 79.2 ms of 101 ms a step (mean)"
     );
-    let mean = "up to 79.2 ms of 101 ms a step (mean) from using more DataLoader workers";
-    assert_eq!(of(true), mean);
 }
 
 #[test]
