@@ -105,6 +105,9 @@ pub struct RankReport {
     pub last_arrivals: u64,
     /// By how much later than the last but one, added up.
     pub late_ns: Ns,
+    /// The most of that at one collective: one delay is added up again at each that follows.
+    #[serde(skip)]
+    pub latest_ns: Ns,
     /// First to last operation of its device, in the timeline's own time.
     #[serde(skip)]
     pub span: Span,
@@ -267,6 +270,7 @@ impl RankReport {
         let device = &trace.devices()[rank.device];
         let span = device.usage.span().unwrap_or_default();
         let busy_ns = device.usage.total(trace::Measure::Busy);
+        let (place, latest_ns) = place(ranks, i);
         RankReport {
             rank: rank.number,
             name: rank.name.clone(),
@@ -287,10 +291,11 @@ impl RankReport {
             not_judged: sums.unjudged,
             last_arrivals: sums.last_arrivals,
             late_ns: sums.late_ns,
+            latest_ns,
             span,
             process_index: rank.process,
             device_index: rank.device,
-            place: place(ranks, i),
+            place,
         }
     }
 }
@@ -337,13 +342,14 @@ impl JobReport {
 }
 
 /// Where a rank is looked at first.
-fn place(ranks: &JobAnalysis, rank: usize) -> Option<(LaneId, usize)> {
+fn place(ranks: &JobAnalysis, rank: usize) -> (Option<(LaneId, usize)>, Ns) {
     let late = ranks.split.late.iter().filter(|late| late.rank == rank);
     let latest = late.max_by_key(|late| late.by);
     let waits = ranks.split.waits[rank].iter();
     let longest = waits.max_by_key(|wait| wait.span.len());
-    let latest = latest.map(|late| (late.lane, late.row));
-    latest.or_else(|| longest.map(|wait| (wait.lane, wait.row)))
+    let at = latest.map(|late| (late.lane, late.row));
+    let at = at.or_else(|| longest.map(|wait| (wait.lane, wait.row)));
+    (at, latest.map_or(0, |late| late.by))
 }
 
 /// Whether the text tells of one of these ranks by itself: of many only of the first and of those that are late.

@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use crate::report::{self, KnownGpus, Report};
 use activity::{Ns, Span};
 use advice::Facts;
-use causes::{Cause, Causes, sum_by};
+use causes::{Causes, Group, sum_by};
 use figures::breakdown::Breakdown;
 use figures::passes::Passes;
 use figures::steps::{self, Origin};
@@ -44,8 +44,8 @@ pub enum PartKind {
     NotRecorded,
     /// Nothing ran, on several devices that share it.
     Idle,
-    /// Nothing ran, for this cause.
-    IdleBy(Cause),
+    /// Nothing ran, for causes of this group: the legend's sums.
+    IdleBy(Group),
     /// Nothing ran before the first operation or after the last.
     IdleOutside,
 }
@@ -53,14 +53,14 @@ pub enum PartKind {
 impl PartKind {
     /// What people read.
     pub fn label(self) -> String {
-        self.name(Cause::label)
+        self.name(|it| it.label().to_owned())
     }
 
     pub fn is_idle(self) -> bool {
         matches!(self, Self::Idle | Self::IdleBy(_) | Self::IdleOutside)
     }
 
-    fn name(self, of_cause: fn(Cause) -> &'static str) -> String {
+    fn name(self, of_group: fn(Group) -> String) -> String {
         let name = match self {
             Self::Compute => "compute",
             Self::Copy => "copy",
@@ -68,7 +68,7 @@ impl PartKind {
             Self::Memset => "memset",
             Self::NotRecorded => "not recorded",
             Self::Idle => "idle",
-            Self::IdleBy(cause) => return format!("idle: {}", of_cause(cause)),
+            Self::IdleBy(group) => return format!("idle: {}", of_group(group)),
             Self::IdleOutside => "idle: before the first operation or after the last",
         };
         name.to_owned()
@@ -77,7 +77,7 @@ impl PartKind {
 
 impl Serialize for PartKind {
     fn serialize<S: Serializer>(&self, into: S) -> Result<S::Ok, S::Error> {
-        into.serialize_str(&self.name(Cause::id))
+        into.serialize_str(&self.name(|it| it.id()))
     }
 }
 
@@ -88,7 +88,7 @@ pub(super) struct Stretch {
     pub(super) window: Span,
     /// Of all devices together.
     pub(super) parts: Breakdown,
-    /// Nothing ran, by cause.
+    /// Nothing ran, by group of causes.
     pub(super) idle: Vec<(PartKind, Ns)>,
     /// By name: how many, and the sum of their durations.
     pub(super) operations: FxHashMap<String, (u64, Ns)>,
@@ -105,14 +105,14 @@ impl Stretch {
         Stretch {
             window,
             parts,
-            idle: idle_by_cause(facts, causes, window, parts.idle()),
+            idle: idle_by_group(facts, causes, window, parts.idle()),
             operations: operations(trace, window),
         }
     }
 }
 
-/// Idle time by cause. Where several devices share it, it has none.
-fn idle_by_cause(
+/// Idle time by group of causes. Where several devices share it, it has none.
+fn idle_by_group(
     facts: &Facts<'_>,
     causes: &Causes<'_>,
     window: Span,
@@ -123,7 +123,7 @@ fn idle_by_cause(
         return vec![(PartKind::Idle, idle)];
     };
     let idle_rows = causes.idle_within(&[device.index], &[window]);
-    let rows = sum_by(idle_rows.iter().map(|row| (row.cause, row.total_ns)));
+    let rows = sum_by(idle_rows.iter().map(|row| (row.group, row.total_ns)));
     let explained: Ns = rows.iter().map(|row| row.1).sum();
     let rows = rows.into_iter();
     let mut all: Vec<_> = rows.map(|(of, ns)| (PartKind::IdleBy(of), ns)).collect();

@@ -4,6 +4,7 @@ use crate::tui::action::Action;
 use crate::tui::state::prediction::is_shown;
 use crate::tui::state::{RowKind, Run, Scope, State, Status, has_lines};
 use crate::tui::view::Views;
+use activity::feed::Outcome;
 use trace::SourceKind;
 
 /// Whether an action does something as things are.
@@ -46,9 +47,10 @@ pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static 
         }
         A::Record | A::Keep if !is_running => "the program has ended: nothing is left to keep",
         A::Counters if run.trace.hardware().is_empty() => "no hardware counters in this trace",
-        A::Troubles if state.model.troubles.is_empty() => {
-            "no error: nothing was lost, nothing raced; findings have what costs time"
-        }
+        A::Troubles if state.model.troubles.is_empty() => match run.status {
+            Status::Ended(Outcome::Failed(_)) => "the run failed: the log says why",
+            _ => "no error: nothing was lost, nothing raced; findings have what costs time",
+        },
         A::Predict if !has_prediction(state, views) => {
             "no finding here has a prediction or a bound"
         }

@@ -20,6 +20,7 @@ use advice::verdict::Verdict;
 use findings::Finding;
 use findings::watching::WatchingCost;
 use judge::{JudgedRun, judge_live, judge_whole};
+use trace::SourceKind;
 
 /// While a program runs, answers are at least this far apart.
 const PACE: Duration = Duration::from_secs(1);
@@ -121,8 +122,14 @@ impl Answers {
             (last.variant.is_some() && last.variant == run.variant(scope)).then_some(last)
         };
         let now = self.question.answer_to(run, about(run.is_running()));
-        now.or_else(|| self.question.answer_to(run, about(true)))
-            .or_else(of_variant)
+        // What was told while a recording was read is of a part of it.
+        let is_live = run.is_running() || run.trace.source.kind != SourceKind::Recording;
+        now.or_else(|| {
+            self.question
+                .answer_to(run, about(true))
+                .filter(|_| is_live)
+        })
+        .or_else(of_variant)
     }
 
     /// Whether an answer is awaited.

@@ -38,8 +38,9 @@ pub struct StepList {
     pub tokens_per_s: Option<(f64, f64)>,
     /// That in words, of uneven ones their range.
     length: String,
-    /// How many of them are no warm-up.
+    /// How many of them are no warm-up, and how many of those are of another kind than that which takes most time.
     steady: usize,
+    others: usize,
     /// One that shows what the headline says: the typical one, another of its kind, an odd or a slow one.
     first: usize,
 }
@@ -106,7 +107,43 @@ impl StepList {
             tokens_per_s: steps.tokens().map(|it| it.1),
             length: main.length(),
             steady: steps.spans.len() - steps.steady.start,
+            others: steps.kinds.iter().skip(1).map(|it| it.steps.len()).sum(),
             first: first.unwrap_or(main.typical),
+        }
+    }
+
+    /// Half of the steady steps' time goes to steps no longer than this.
+    pub fn middle(&self) -> Ns {
+        let steady = &self.all[self.all.len() - self.steady..];
+        let mut lengths: Vec<Ns> = steady.iter().map(|it| it.span.len()).collect();
+        lengths.sort_unstable();
+        let (all, mut sum) = (lengths.iter().sum::<Ns>(), 0);
+        let mut is_half = |it: &Ns| {
+            sum += it;
+            2 * sum >= all
+        };
+        lengths
+            .into_iter()
+            .find(|it| is_half(it))
+            .unwrap_or(self.median)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of_lengths(lengths: &[Ns]) -> StepList {
+        let mut end = 0;
+        let step = |length: &Ns| {
+            end += length;
+            ListedStep {
+                span: Span::new(end - length, end),
+                idle: None,
+                is_odd: false,
+                what: String::new(),
+            }
+        };
+        StepList {
+            all: lengths.iter().map(step).collect(),
+            steady: lengths.len(),
+            ..StepList::default()
         }
     }
 
@@ -116,16 +153,20 @@ impl StepList {
         after.saturating_sub(1)
     }
 
-    /// "step 318 of 752 · 56.1 ms · typical", of all but those that warm up "706 steps of 56.1 ms · 37 odd".
+    /// "step 318 of 752 · 56.1 ms · typical", of all "706 steps of 56.1 ms · 37 odd · 2 of other kinds · after 46 of warm-up".
     pub fn words(&self, one: Option<usize>) -> String {
         let all = self.all.len() as u64;
         let Some(at) = one else {
-            let odd = match self.all.iter().filter(|it| it.is_odd).count() {
-                0 => String::new(),
-                odd => format!(" · {odd} odd"),
-            };
-            let steady = counted(self.steady as u64, "step", "steps");
-            return format!("{steady} of {}{odd}", self.length);
+            let odd = self.all.iter().filter(|it| it.is_odd).count();
+            let warm_up = self.all.len() - self.steady;
+            let told = [
+                (odd, format!(" · {odd} odd")),
+                (self.others, format!(" · {} of other kinds", self.others)),
+                (warm_up, format!(" · after {warm_up} of warm-up")),
+            ];
+            let told = told.into_iter().filter(|it| it.0 > 0).map(|it| it.1);
+            let main = counted((self.steady - self.others) as u64, "step", "steps");
+            return format!("{main} of {}{}", self.length, told.collect::<String>());
         };
         let (step, number) = (&self.all[at], count(at as u64 + 1));
         let length = duration(step.span.len());

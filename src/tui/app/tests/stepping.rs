@@ -353,3 +353,21 @@ fn the_longest_gap_is_that_of_all_gpus_and_again_the_next_one() {
     press(&mut app, "L");
     assert_eq!(selected(&app), Some((20 * MS, 3 * MS)));
 }
+
+/// The line below the row of GPUs.
+fn legend(app: &mut App) -> String {
+    let all = screen(app);
+    let line = all.lines().find(|it| it.contains("■ kernels"));
+    line.unwrap_or_else(|| panic!("{all}")).to_owned()
+}
+
+#[test]
+fn a_share_says_what_it_is_of() {
+    let mut app = opened(Size::new(120, 40));
+    // By hand: three kernels of 1 ms in each step of 10 ms, and 60 of them in 224 ms.
+    let step = legend(&mut app);
+    assert!(step.contains("■ kernels 30 % of 10.0 ms"), "{step}");
+    press(&mut app, "~0");
+    let run = legend(&mut app);
+    assert!(run.contains("■ kernels 27 % of 224 ms"), "{run}");
+}

@@ -30,6 +30,11 @@ impl Details {
             left_at: 0,
             is_cut: false,
         };
+        self.put_name(theme, &mut flow, inner, buf);
+        self.put_all(theme, flow, usize::from(inner.width), buf);
+    }
+
+    fn put_name(&self, theme: &Theme, flow: &mut Flow, inner: Rect, buf: &mut Buffer) {
         // As many lines for the name as the facts leave, and one at least.
         let facts = self.facts.iter().map(|fact| pen::width(fact) + 3);
         let for_facts = facts
@@ -54,33 +59,64 @@ impl Details {
             }
             flow.put(buf, &format!("{right} "), theme.fg(*role), false);
         }
-        // What is longer than a line is broken between words; where that takes too many lines, all that is long.
-        let width = usize::from(inner.width);
-        let mut tried = flow.clone();
-        self.put_facts(theme, &mut tried, width, &mut Buffer::empty(*buf.area()));
-        let broken = if tried.is_cut { width / 3 } else { width };
-        self.put_facts(theme, &mut flow, broken, buf);
-        if flow.is_cut
-            && let Some(last) = flow.lines.last()
-        {
-            let x = flow.left_at.min(last.width.saturating_sub(1));
-            pen::cell(buf, *last, x, '…', theme.fg(Role::Text));
-        }
     }
 
-    /// Puts the facts into lines; those of `broken` columns and more go on in the next line.
-    fn put_facts(&self, theme: &Theme, flow: &mut Flow, broken: usize, buf: &mut Buffer) {
-        for (i, fact) in self.facts.iter().enumerate() {
-            let words: Vec<&str> = match pen::width(fact) < broken {
-                true => vec![fact],
-                false => fact.split(' ').collect(),
-            };
-            if i > 0 && flow.fits(words[0]) {
-                flow.put(buf, "· ", theme.fg(Role::Dim), false);
-            }
-            for word in words {
-                flow.put(buf, &format!("{word} "), theme.fg(Role::Text), true);
-            }
+    /// Puts the facts behind the name, and a mark where there are more than have room.
+    fn put_all(&self, theme: &Theme, mut flow: Flow, width: usize, buf: &mut Buffer) {
+        // What is longer than a line is broken between words; where that takes too many lines, all that is long.
+        let is_cut = |facts: &[String], broken| {
+            let mut tried = flow.clone();
+            put_facts(
+                theme,
+                &mut tried,
+                (facts, broken),
+                &mut Buffer::empty(*buf.area()),
+            );
+            tried.is_cut
+        };
+        let broken = if is_cut(&self.facts, width) {
+            width / 3
+        } else {
+            width
+        };
+        // Behind a sentence that has room a part of the next one says less than nothing.
+        let before = self.facts.len().saturating_sub(1);
+        let is_last =
+            before > 0 && is_cut(&self.facts, broken) && !is_cut(&self.facts[..before], broken);
+        let facts = &self.facts[..self.facts.len() - usize::from(is_last)];
+        put_facts(theme, &mut flow, (facts, broken), buf);
+        let end = match is_last {
+            true => flow.lines.get(flow.line).map(|it| (*it, flow.x)),
+            false => flow
+                .lines
+                .last()
+                .filter(|_| flow.is_cut)
+                .map(|it| (*it, flow.left_at)),
+        };
+        if let Some((line, x)) = end {
+            let x = x.min(line.width.saturating_sub(1));
+            pen::cell(buf, line, x, '…', theme.fg(Role::Text));
+        }
+    }
+}
+
+/// Puts facts into lines; those of `broken` columns and more go on in the next line.
+fn put_facts(
+    theme: &Theme,
+    flow: &mut Flow,
+    (facts, broken): (&[String], usize),
+    buf: &mut Buffer,
+) {
+    for (i, fact) in facts.iter().enumerate() {
+        let words: Vec<&str> = match pen::width(fact) < broken {
+            true => vec![fact],
+            false => fact.split(' ').collect(),
+        };
+        if i > 0 && flow.fits(words[0]) {
+            flow.put(buf, "· ", theme.fg(Role::Dim), false);
+        }
+        for word in words {
+            flow.put(buf, &format!("{word} "), theme.fg(Role::Text), true);
         }
     }
 }

@@ -84,6 +84,24 @@ fn while_it_runs_an_answer_a_second_and_the_last_one_stays() {
 }
 
 #[test]
+fn what_was_told_while_a_recording_was_read_is_not_told_of_all_of_it() {
+    let told = |kind| {
+        let mut half = trace(vec![call(0, 5, 1), kernel(10, 1_000, 1)]);
+        half.source.kind = kind;
+        let mut run = running(half);
+        let (mut answers, analyst) = (Answers::default(), Analyst::default());
+        answers.prepare(&analyst, &run, OnScreen::default(), false);
+        assert!(answers.get(&run, Scope::Whole).is_some());
+        // The rest has come, and what is to be said of it is still open.
+        run.status = Status::Ended(activity::feed::Outcome::Complete);
+        answers.get(&run, Scope::Whole).is_some()
+    };
+    assert!(!told(SourceKind::Recording));
+    // A program that was watched keeps the answer of its last seconds meanwhile.
+    assert!(told(SourceKind::Traced));
+}
+
+#[test]
 fn only_what_has_come_of_both_sides_is_looked_at() {
     // Calls up to 300, operations up to 5000: of what was launched later the calls are missing.
     let trace = trace(vec![

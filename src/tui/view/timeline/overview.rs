@@ -119,6 +119,11 @@ impl Overview {
             let columns = self.columns - u16::from(self.columns > 2);
             for x in self.column(at)..self.column(at) + columns {
                 ink::levels(theme, [bar.share; 2], [style; 2], plot, x, buf);
+                // Longer than the scale shows.
+                if bar.share > 1.0 {
+                    let style = style.add_modifier(Modifier::REVERSED);
+                    pen::cell(buf, plot, plot.x + x, theme.glyph('▴'), style);
+                }
             }
         }
         if self.is_part() {
@@ -137,9 +142,10 @@ impl Overview {
     }
 }
 
-/// A bar is as high as its step is long: one of median length fills half. Of several in a column the longest is seen.
+/// A bar is as high as its step is long: what half of the time goes to steps no longer than fills half. Of even steps that is the median,
+/// and where few long ones take most of the time the others are low. Of several in a column the longest is seen.
 fn bars_of_steps(steps: &StepList, room: usize) -> Vec<OverviewBar> {
-    let full = (2 * steps.median).max(1) as f64;
+    let full = (2 * steps.middle()).max(1) as f64;
     let columns = steps.all.chunks(steps.all.len().div_ceil(room).max(1));
     let bar = columns.filter_map(|some| {
         let step = some.iter().max_by_key(|it| it.span.len())?;
@@ -173,4 +179,22 @@ fn bars_of_time(state: &State, room: u16) -> Vec<OverviewBar> {
         at: scale.cell(x).start,
     };
     (0..).zip(busy).map(bar).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_long_steps_that_take_most_of_the_time_make_the_others_low() {
+        let shares = |lengths: &[Ns]| {
+            let steps = StepList::of_lengths(lengths);
+            let bars = bars_of_steps(&steps, 60).into_iter();
+            bars.map(|it| it.share).collect::<Vec<_>>()
+        };
+        // By hand: of 1,400 in all the two of 500 take over half, so that 500 fills half.
+        assert_eq!(shares(&[100, 500, 100, 100, 500, 100])[..2], [0.1, 0.5]);
+        // One long one that takes less than half leaves the scale, and is marked.
+        assert_eq!(shares(&[100, 300, 100, 100, 100])[..2], [0.5, 1.5]);
+    }
 }
