@@ -1671,6 +1671,62 @@ def special_units(made):
     waiting(made, short_scoreboard=7500, long_scoreboard=2500)
 
 
+@made
+def kernels_of_a_long_start(made):
+    """A first call of a second, and ten rounds in which the CPU works for 1 ms and launches a kernel of 0.1 ms."""
+    made.call("cudaMalloc", -S, -20 * US)
+    for i in range(10):
+        made.now = i * MS
+        made.launch("k")
+        made.call("cudaDeviceSynchronize", made.now, made.now + 2 * US)
+
+
+@made
+def solves_of_four_sizes(made):
+    """Ranges that are called iterations, each half as long again as the one before."""
+    for length in (10 * MS, 14 * MS, 18 * MS, 20 * MS):
+        start = made.now
+        for i in range(4):
+            made.launch("abcd"[i], length=length // 4)
+        made.range("iteration", start, made.now)
+
+
+@made
+def two_turns_of_another_process(made):
+    """Kernels of 0.1 ms that are queued ahead. Two of them start 2.4 ms late, and nothing says why."""
+    for i in range(20):
+        made.call("cudaLaunchKernel", made.now - 5 * US, made.now)
+        if i in (6, 13):
+            made.now += 2_400 * US
+        made.kernel("ab"[i % 2], made.now, made.now + 100 * US)
+        made.now += 100 * US + 10
+
+
+@made
+def thread_that_falls_silent(made):
+    """Thirty iterations with 20 kernels each. In the 21st the records of all of it end behind 10, but for the ranges."""
+    for i in range(30):
+        start = i * 5 * MS
+        made.now = start
+        for k in range(20 if i < 20 else 10 if i == 20 else 0):
+            made.launch("ab"[k % 2], length=200 * US)
+        made.thread(0)
+        made.range(f"iteration {i}", start, start + 4_900 * US)
+
+
+@made
+def first_launch_beside_small_copies(made):
+    """Two copies of pageable memory of 50 us, a first launch of 273 us, a kernel of 67 us, and a copy back."""
+    made.call("cudaMemcpy", -107 * US, 0)
+    made.copy("h2d", 1 << 20, 0, 45 * US, memory="pageable")
+    made.call("cudaMemcpy", 1 * US, 134 * US)
+    made.copy("h2d", 1 << 20, 135 * US, 190 * US, memory="pageable")
+    made.call("cudaLaunchKernel", 136 * US, 409 * US)
+    made.kernel("k", 410 * US, 477 * US)
+    made.call("cudaMemcpy", 478 * US, 629 * US)
+    made.copy("d2h", 1 << 20, 483 * US, 540 * US, memory="pageable")
+
+
 def main():
     for function in INPUTS:
         made = Made()

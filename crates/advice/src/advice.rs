@@ -1,8 +1,7 @@
 //! What is said of a timeline or of a part of it: what bounds it, and what could be better with what that saves. Reports
 //! and the screen ask the same question here, so they cannot disagree.
 
-use std::ops::Range;
-
+use crate::counted::{counted_in, longest_alike, replayed};
 use crate::facts::Facts;
 use crate::verdict::{self, Answered, Verdict};
 use activity::units::{self, bytes, duration, share};
@@ -13,10 +12,11 @@ use figures::steps::{self, Steps};
 use figures::variants::measure::{self, Run};
 use figures::variants::work;
 use figures::{DeviceFigures, VariantFigures};
+use findings::lost_records::Silent;
 use findings::watching::{self, WatchingCost};
-use findings::{Finding, OfSteps, Rule, Scope, fold};
+use findings::{Finding, Rule, Scope, fold};
 use replay::whatif::WhatIf;
-use trace::{Lane, parallel};
+use trace::parallel;
 
 /// What of a timeline is judged.
 #[derive(Clone, Copy, Debug)]
@@ -77,16 +77,7 @@ impl Facts<'_> {
                 let judged = advice.of_pass(pass, &devices)?;
                 Some(Judgement { watching, ..judged })
             }
-            JudgedPart::Last(window, steps) => {
-                let devices = self.figures(Some(window));
-                let window = Some(window);
-                let watching = watching::measure(self.trace, &advice.causes, &devices, window);
-                let mut scope = advice.scope(window, &devices);
-                scope.watching = watching.as_ref();
-                let found = |scope: &Scope<'_>| advice.of_program(scope, steps);
-                let judged = advice.judge(&scope, steps, found)?;
-                Some(Judgement { watching, ..judged })
-            }
+            JudgedPart::Last(window, steps) => advice.of_part(window, steps),
         }
     }
 }
@@ -180,6 +171,26 @@ impl<'a> Advice<'a> {
         (!stop.is_stopped()).then_some(judged)
     }
 
+    /// Of a part of a program, with the steps found there.
+    fn of_part(&self, window: Span, steps: &[Steps]) -> Option<Judgement> {
+        let window = Some(window);
+        let devices = self.facts.figures(window);
+        let watching = watching::measure(self.facts.trace, &self.causes, &devices, window);
+        let mut scope = self.scope(window, &devices);
+        scope.watching = watching.as_ref();
+        let found = |scope: &Scope<'_>| self.of_program(scope, steps);
+        let judged = self.judge(&scope, steps, found)?;
+        Some(Judgement { watching, ..judged })
+    }
+
+    /// Of what is recorded whole, where a thread's records end long before the others.
+    fn of_recorded(&self, silent: &Silent) -> Option<Judgement> {
+        let steps = steps::find(self.facts.trace, Some(silent.before));
+        let mut judged = self.of_part(silent.before, &steps)?;
+        judged.findings.insert(0, silent.finding());
+        Some(judged)
+    }
+
     /// Of all of it: a job by all that its ranks did.
     fn of_whole(&self) -> Option<Judgement> {
         let (facts, devices, steps) = (self.facts, self.facts.devices(), self.facts.steps());
@@ -189,6 +200,10 @@ impl<'a> Advice<'a> {
             self.of_pass(pass, &of.devices)
         });
         let variants: Vec<Judgement> = variants.collect::<Option<_>>()?;
+        let is_one = variants.is_empty() && facts.ranks().is_none();
+        if let Some(silent) = is_one.then(|| Silent::of(facts.trace)).flatten() {
+            return self.of_recorded(&silent);
+        }
         let watching = watching::measure(facts.trace, &self.causes, devices, None);
         let mut scope = self.scope(None, devices);
         scope.ranks = facts.ranks().map(|it| &**it);
@@ -203,6 +218,14 @@ impl<'a> Advice<'a> {
             },
         });
         if let Some(judged) = &mut judged {
+            if is_one {
+                let found = judged
+                    .findings
+                    .iter()
+                    .chain(judged.start_up.iter().flatten());
+                let found: Vec<&Finding> = found.collect();
+                verdict::lead(&mut judged.verdicts, (facts.trace, &self.causes), &found);
+            }
             // Rules looked at all of a program, at what describes the machine, too.
             let is_known = is_program && self.causes.graph().capture(None).is_none();
             let found = judged.findings.iter().find(|it| it.rule == Rule::Machine);
@@ -491,98 +514,4 @@ impl<'a> Advice<'a> {
             ..Judgement::default()
         }
     }
-}
-
-/// The steps of a window that findings are counted in, of so many of their kind.
-fn counted_in(steps: &Steps, window: Span, kind: usize) -> OfSteps {
-    // The median of uneven steps is no part of what all of them take. Of others it is the length that the headline's share is of.
-    let mean = window.len() / steps.steady.len().max(1) as Ns;
-    OfSteps {
-        one: match steps.main().is_uneven {
-            true => mean,
-            false => steps.main().median_ns,
-        },
-        all: window.len(),
-        count: steps.steady.len(),
-        of: kind,
-        first: steps.steady.start,
-        found: steps.spans.len(),
-        is_mean: steps.main().is_uneven,
-    }
-}
-
-/// The same with the longest stretch of steps of the main kind alone, none of them odd, where there are others. Rules look at one
-/// stretch, and what is found a step is to be of such steps.
-fn longest_alike(steps: &Steps) -> Option<Steps> {
-    let regular: Vec<usize> = steps.main().regular().collect();
-    let length = |step: usize| steps.spans[step].len();
-    let all: Ns = steps.steady.clone().map(length).sum();
-    let others = all - regular.iter().map(|it| length(*it)).sum::<Ns>();
-    // Next to no time makes no difference a step, and in a part of the loop what adds up is less than there is.
-    if share(others, all) < FEW_OTHERS {
-        return None;
-    }
-    let runs = regular.chunk_by(|a, b| a + 1 == *b);
-    let longest = runs.max_by_key(|run| run.len())?;
-    let steady = longest[0]..longest[0] + longest.len();
-    let of = || steps.only(steady);
-    (longest.len() >= STEPS_LEAST).then(of)
-}
-
-/// Other steps that take less of the time are looked at with the regular ones.
-const FEW_OTHERS: f64 = 0.01;
-
-/// Fewer steps in a row tell rules nothing of a loop.
-const STEPS_LEAST: usize = 3;
-
-/// Operations that findings are replayed with, where steps can stand for others. A replay takes some 3 us for each, and
-/// every finding takes a few.
-const OPERATIONS: usize = 200_000;
-
-/// Operations that they are replayed with at most.
-const OPERATIONS_MAX: usize = 500_000;
-
-/// The steps that are replayed: the last ones, where they are many. At least as many as make an interval.
-const STEPS_MIN: usize = 6;
-
-fn replayed<'a>(
-    facts: &'a Facts<'a>,
-    main: Option<&Steps>,
-    window: Option<Span>,
-) -> Result<WhatIf<'a>, String> {
-    let operations = |window: Option<Span>| -> usize {
-        let streams = facts.trace.streams();
-        let of = |(_, lane): (_, &Lane)| window.map_or(lane.len(), |w| lane.starting(w).len());
-        streams.map(of).sum()
-    };
-    let few = operations(window) <= OPERATIONS;
-    let Some(main) = main.filter(|_| !few) else {
-        let count = operations(window);
-        if count > OPERATIONS_MAX {
-            return Err(format!(
-                "{count} operations without steps are too many to replay for each finding: ask `cuptop whatif`"
-            ));
-        }
-        return WhatIf::of_steps(facts.basis(), main, window);
-    };
-    let mut steady = main.steady.clone();
-    let of_steps = |steady: &Range<usize>| {
-        let (first, last) = (main.spans[steady.start], main.spans[steady.end - 1]);
-        Span::new(first.start, last.end)
-    };
-    while steady.len() > STEPS_MIN && operations(Some(of_steps(&steady))) > OPERATIONS {
-        steady.start += (steady.len() - STEPS_MIN).div_ceil(2);
-    }
-    let span = of_steps(&steady);
-    let count = operations(Some(span));
-    if count > OPERATIONS_MAX {
-        return Err(format!(
-            "the last {STEPS_MIN} steps have {count} operations, too many to replay for each finding: ask `cuptop whatif`"
-        ));
-    }
-    let times = main.steady.len() as f64 / steady.len() as f64;
-    let last = main.only(steady);
-    let mut of = WhatIf::of_steps(facts.basis(), Some(&last), Some(span))?;
-    of.times = times;
-    Ok(of)
 }

@@ -4,6 +4,7 @@
 //! [`Judgement`] has verdicts, findings, and what cures save. Nothing here draws.
 
 mod advice;
+mod counted;
 pub mod facts;
 pub mod verdict;
 

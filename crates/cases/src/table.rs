@@ -102,6 +102,8 @@ table! {
         SPARSE_WORK: Exception => ["work_between_small_copies"];
         /// A range around nearly all that ran names the run, and nobody in it.
         AROUND_ALL: Exception => ["range_around_the_run"];
+        /// Fewer late starts than tell a turn of another process tell one where all gaps are of the driver's own length, and equal.
+        EQUAL_TURNS: Exception => ["two_turns_of_another_process"];
     }
     "steps" {
         /// At least so many steps are steps. With two the second could be the end of the first.
@@ -116,7 +118,7 @@ table! {
         WARM_UP_OF_FEW: Share = 1.5 or 0.0 => ["three_steps_of_which_the_first_is_slow"];
         /// Leading steps are warm-up where they exceed the later half's median by this part and by four deviations.
         WARM_UP_SHARE: Share = 0.1 or 0.0 => ["steps_that_warm_up_a_little"];
-        /// At least so many even steps show a rhythm that a camera, a display or a timer gives.
+        /// So many even steps show a timer's rhythm.
         PACED_MIN: Count = 20 or 1 => ["fifteen_frames"];
     }
     "steps by ranges" {
@@ -172,7 +174,7 @@ table! {
         COVERED_SHARE: Share = 0.9 or 0.0 => ["layers_between_other_work"];
         /// Pieces are many from this number on.
         MANY_PIECES: Count = 8 or usize::MAX => ["many_steps_behind_other_work"];
-        /// This part of all operations lies in alike pieces, where the pieces are many.
+        /// The same, where they are many.
         COVERED_SHARE_OF_MANY: Share = 0.5 or 0.0 => ["many_pieces_in_little_of_all"];
         /// A piece that comes again must do so over this many operations: two equal kernels are no period.
         REPEATED_MIN: Count = 12 or 1 => ["five_equal_kernels"];
@@ -236,12 +238,16 @@ table! {
         EQUAL_LENGTH: Exception => ["steps_of_two_sizes_and_one_length"];
         /// A step is odd that takes so many times the median of its kind.
         ODD_TIMES: Share = 1.5 or f64::INFINITY => ["two_steps_that_save"];
-        /// Where more than this part of a kind would be odd, the kind is uneven, and has no typical step.
+        /// Of a kind with a greater odd part none is typical: it is uneven.
         ODD_PART: Share = 0.2 or 1.0 => ["steps_that_wait_by_turns"];
+        /// A kind is uneven whose deviation is this part of its median.
+        WIDE_SPREAD: Share = 0.25 or f64::INFINITY => ["solves_of_four_sizes"];
         /// Odd steps that do not recur take the headline from this part of the steady steps' time on.
         ODD_COST: Share = 0.1 or 2.0 => ["two_steps_that_save"];
     }
     "findings" {
+        /// What takes so many times as long as a headline's time leads: a start-up, or work outside CUDA.
+        ELSEWHERE_TIMES: Share = 10.0 or f64::INFINITY => ["kernels_of_a_long_start"];
         /// A finding that could save this part of the time examined is a warning, a lesser one a remark. Differences between
         /// two runs of one program should not raise warnings.
         WARNING_SHARE: Share = 0.05 or 0.0 => ["recorded_sync_points", "cold_start_of_three_percent"];
@@ -251,7 +257,7 @@ table! {
         MOST_OF_KERNELS: Share = 0.5 or f64::INFINITY => ["products_of_a_gpu_that_waits"];
         /// A finding that could save less than this part is not worth a line.
         WORTH_SHARE: Share = 0.02 or 0.0 => ["cold_start_of_one_percent"];
-        /// Something is done in a loop when it happens this often: fewer are a program's beginning and end.
+        /// What happens this often is done in a loop.
         LOOP_MIN: Count = 8 or 0 => ["five_batches_that_cost_little"];
     }
     "pageable-copy" {
@@ -260,6 +266,8 @@ table! {
         COPIES_OF_SET_UP: Exception => ["copies_before_all_work"];
     }
     "cold-start" {
+        /// First calls that take longer than copies run are told before these.
+        COLDER: Exception => ["first_launch_beside_small_copies"];
         /// Code that is loaded behind the GPU's work costs a first run nothing.
         BEHIND_THE_WORK: Exception => ["loads_behind_the_work"];
         /// A call that loads code while the GPU works, and returns when that ends, waits for the GPU.
@@ -421,6 +429,8 @@ table! {
         SPECIAL_UNITS: Exception => ["special_units"];
     }
     "lost-records" {
+        /// Records of a thread that end within a range, while later ones of its name hold none, are lost.
+        ENDS_WITHIN: Exception => ["thread_that_falls_silent"];
         /// Where this part of graph launches left no records nothing can be said of idle time. Fewer may have
         /// been launched when recording ended.
         LOST_SHARE: Share = 0.1 or 0.0 => ["graph_launches_behind_the_recording"];

@@ -54,11 +54,13 @@ const NEAR_LIMIT: (&str, &str, &str) = (
 
 pub(super) fn check(scope: &Scope) -> Option<Finding> {
     // Allocations before the first operation and after the last one are set-up and clean-up.
-    let span = scope.devices.iter().map(|f| f.span).reduce(Span::hull)?;
+    let span = scope.devices.iter().map(|f| f.span).reduce(Span::hull);
+    let span = span.or_else(|| launches(scope))?;
     let calls = Calls::of(scope, span)?;
     let (once, outliers, later) = calls.outliers(scope);
     // Kernels and copies take what they take without these calls.
-    let idle = scope.devices.iter().map(|f| f.idle_ns).max()?;
+    let idle = scope.devices.iter().map(|f| f.idle_ns).max();
+    let idle = idle.unwrap_or(span.len());
     let pooled = calls.sum_of(scope, |name| name.contains("Async"));
     let time = calls.time;
     let is_pool = 2 * pooled > time;
@@ -117,6 +119,18 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             .then(|| "what goes back to the driver in syncs is not replayed".to_owned()),
         ..scope.found(span.len(), bound, &longest_first(calls.at))
     })
+}
+
+/// From the first launch to the last, of a recording without any operation: calls tell as much of themselves.
+fn launches(scope: &Scope) -> Option<Span> {
+    let has_none = scope.trace.operations_extent().is_none();
+    let calls = &scope.causes.graph().calls;
+    let all = causes::launched(scope.trace, scope.causes.graph());
+    let spans = all.into_iter().map(|it| {
+        let [start, end] = [&calls.start, &calls.end].map(|of| of[it as usize]);
+        Span::new(start, end)
+    });
+    spans.reduce(Span::hull).filter(|_| has_none)
 }
 
 /// The allocations and frees of a program.

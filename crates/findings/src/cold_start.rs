@@ -26,6 +26,8 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         pinned: StackCounts::default(),
         tuned: StackCounts::default(),
         busy: FxHashMap::default(),
+        built: FxHashSet::default(),
+        is_rebuilt: false,
         has: Has::default(),
     };
     cold.add_loading();
@@ -83,6 +85,10 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             (true, _) => "autotuning once",
             (_, true) => "compiling once",
             _ => "",
+        },
+        next: match is_pinning {
+            true => "pin only what copies need",
+            false => "",
         },
         bound_ns: told,
         inside_ns: inside,
@@ -168,6 +174,9 @@ struct Cold<'s, 'a> {
     tuned: StackCounts,
     /// By process, when its GPUs work.
     busy: FxHashMap<usize, Vec<Span>>,
+    /// Kernels that were built, and whether one was more than once.
+    built: FxHashSet<NameId>,
+    is_rebuilt: bool,
     has: Has,
 }
 
@@ -273,6 +282,7 @@ impl Cold<'_, '_> {
     fn is_each(&self, time: Ns) -> bool {
         self.scope.window.is_some()
             && self.at.len() >= STEPS_BUILT
+            && (self.built.is_empty() || self.is_rebuilt)
             && self.builds_until() >= self.whole.start + self.whole.len() / 2
             && [Work::Compiling, Work::Building]
                 .iter()
@@ -380,6 +390,11 @@ impl Cold<'_, '_> {
                     false if is_compiled && seen.are_of_building(scope.trace) => Work::Building,
                     false => Work::Before,
                 };
+                if let Some(kernel) = first_use::kernel(scope.trace, graph, op)
+                    && work == Work::Building
+                {
+                    self.is_rebuilt |= !self.built.insert(kernel);
+                }
                 self.has.add(work, self.on_all(span, place));
                 let gap = |device| Occurrence::Gap(device, span);
                 let at = scope.causes.device(op).map_or(Occurrence::Row(place), gap);

@@ -1,13 +1,17 @@
 //! Launches of which the profiler lost the records: nothing can be said of when the GPU was idle.
 
-use super::{Finding, Occurrence, Scope, Severity};
+use std::collections::BTreeMap;
+
+use super::{Finding, Occurrence, Rule, Scope, Severity};
 use crate::thresholds;
+use activity::text::{NAME_MAX, cut_middle, printable};
 use activity::units::{count, duration, share};
-use activity::{Metric, Span};
+use activity::{Metric, NameId, Ns, RangeKind, Span, What};
 use causes::graph::{CallId, CallKind, Graph, NONE};
 use causes::launched;
+use figures::steps::without_numbers;
 use rustc_hash::{FxHashMap, FxHashSet};
-use trace::{SourceKind, Trace};
+use trace::{Lane, LaneKind, SourceKind, Trace};
 
 pub(super) fn check(scope: &Scope) -> Option<Finding> {
     if !has_bare(scope.causes.graph()) {
@@ -152,6 +156,118 @@ pub fn cut_off(trace: &Trace, graph: &Graph) -> Option<String> {
         format!("recording ended before {left} of {of} launched kernels ran")
     };
     (is_much && cases::LOOP_MIN.is_reached_by(left)).then(text)
+}
+
+/// A thread whose records end while ranges go on that held some of them: what it does from then on is on no record.
+pub struct Silent {
+    thread: u32,
+    /// What is recorded whole.
+    pub before: Span,
+    /// How long the rest is.
+    rest: Ns,
+    /// The ranges.
+    name: String,
+}
+
+/// A thread with fewer calls may have ended, and so may one with less time behind its last one than this part.
+const CALLS_MIN: usize = 64;
+const REST_SHARE: f64 = 0.05;
+
+impl Silent {
+    /// The first of a timeline.
+    pub fn of(trace: &Trace) -> Option<Silent> {
+        let all = trace.extent()?;
+        let is_over = |it: &Lane| {
+            let end = it.extent().map_or(all.end, |it| it.end);
+            it.len() >= CALLS_MIN && share(all.end - end, all.len()) >= REST_SHARE
+        };
+        let threads: Vec<_> = trace.threads().filter(|it| is_over(it.1)).collect();
+        // What a graph was made of is launched with it, by whatever thread.
+        let names = trace.names();
+        let has_graphs =
+            || (0..names.len() as u32).any(|it| names.full(it).contains("GraphLaunch"));
+        if threads.is_empty() || has_graphs() {
+            return None;
+        }
+        let by = ranges(trace);
+        let silent = threads.into_iter().flat_map(|(_, lane, thread)| {
+            let own = by.iter().filter(|it| it.0.0 == lane.key().process);
+            own.filter_map(move |((_, name), spans)| {
+                let end = lane.extent()?.end;
+                cases::ENDS_WITHIN
+                    .holds(ends_within(lane, spans))
+                    .then(|| Silent {
+                        thread,
+                        before: Span::new(all.start, end),
+                        rest: all.end - end,
+                        name: name.clone(),
+                    })
+            })
+        });
+        silent.min_by_key(|it| it.before.end)
+    }
+
+    /// As a finding of what lies before.
+    pub fn finding(&self) -> Finding {
+        let (name, rest) = (
+            printable(&cut_middle(&self.name, NAME_MAX)),
+            duration(self.rest),
+        );
+        Finding {
+            rule: Rule::LostRecords,
+            severity: Severity::Warning,
+            title: format!(
+                "thread {} has no records in the last {rest}, though `{name}` goes on: told is the {} before",
+                self.thread,
+                duration(self.before.len())
+            ),
+            advice: "Record a shorter part, or fewer processes at once.".to_owned(),
+            places: vec!["whole run".to_owned()],
+            ..Finding::default()
+        }
+    }
+}
+
+/// By process and name, whatever its numbers, the ranges of NVTX.
+fn ranges(trace: &Trace) -> BTreeMap<(usize, String), Vec<Span>> {
+    let mut by: FxHashMap<(usize, NameId), Vec<Span>> = FxHashMap::default();
+    for (id, lane) in trace.lanes().iter().enumerate() {
+        let key = lane.key();
+        if !matches!(key.kind, LaneKind::Range { kind, .. } if kind == RangeKind::Nvtx) {
+            continue;
+        }
+        for (_, it) in trace.activities(id, lane.kept()) {
+            match it.what {
+                What::Range(of) if of.kind == RangeKind::Nvtx => {
+                    by.entry((key.process, of.name)).or_default().push(it.span);
+                }
+                _ => {}
+            }
+        }
+    }
+    let mut all: BTreeMap<(usize, String), Vec<Span>> = BTreeMap::new();
+    for ((process, name), spans) in by {
+        let name = without_numbers(trace.names().full(name)).0;
+        all.entry((process, name)).or_default().extend(spans);
+    }
+    all.values_mut()
+        .for_each(|it| it.sort_unstable_by_key(|it| it.start));
+    all
+}
+
+/// Whether calls of a thread lie in all ranges of a name up to one that has fewer than any before, and in none behind.
+fn ends_within(lane: &Lane, ranges: &[Span]) -> bool {
+    let counts: Vec<usize> = ranges.iter().map(|it| lane.starting(*it).len()).collect();
+    let (Some(first), Some(last)) = (
+        counts.iter().position(|it| *it > 0),
+        counts.iter().rposition(|it| *it > 0),
+    ) else {
+        return false;
+    };
+    let least = counts[first..last].iter().min();
+    let is_cut = least.is_some_and(|it| counts[last] < *it);
+    let [held, behind] = [last - first, counts.len() - last - 1];
+    is_cut && cases::LOOP_MIN.is_reached_by(held.min(behind))
 }
 
 /// Whether any launch left no operation: of most traces none did, and nothing else is asked.

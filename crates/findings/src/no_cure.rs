@@ -70,6 +70,7 @@ enum Way {
     Launches,
     Syncs,
     NoRecord,
+    Draws,
     NoCalls,
     NoCallsOfPyTorch,
 }
@@ -106,6 +107,9 @@ impl Way {
             Way::Launches => "Launch less often: a CUDA graph, fused kernels, larger batches.",
             Way::Syncs => "Look at what the CPU needs the result for: can the GPU do that part?",
             Way::NoRecord => "No record says why.",
+            Way::Draws => {
+                "The program shares memory with OpenGL or Vulkan: see what it draws with a profiler of graphics."
+            }
             Way::NoCalls => "The trace has no CUDA calls, which may say why.",
             Way::NoCallsOfPyTorch => {
                 "The trace has no CUDA calls, which may say why: ProfilerActivity.CPU records them."
@@ -155,6 +159,7 @@ fn label(scope: &Scope, f: &DeviceFigures, (group, time): (Group, Ns)) -> &'stat
         name.is_some_and(|id| asleep::is_sleep(scope.trace.names().full(id)))
     });
     match group {
+        Group::Unknown if draws(scope) => "drawing, which leaves no record, likely",
         Group::Unknown => "an unknown cause",
         Group::Host if 2 * asleep >= time => "a sleep of the CPU",
         known => known.label(),
@@ -565,6 +570,18 @@ fn way(
             Framework::PyTorch => Way::NoCallsOfPyTorch,
             _ => Way::NoCalls,
         },
+        Group::Unknown if draws(scope) => Way::Draws,
         Group::Queue | Group::Process | Group::Profiler | Group::Unknown => Way::NoRecord,
     }
+}
+
+/// Whether a program hands memory of the GPU to what draws, over and over: that has the GPU meanwhile, and nothing records it.
+fn draws(scope: &Scope) -> bool {
+    let graph = scope.causes.graph();
+    let mut calls = (0..graph.calls.len() as CallId).filter(|it| {
+        let name = graph.function(scope.trace, *it);
+        name.contains("GraphicsUnmapResources")
+    });
+    scope.has_name(|it| it.contains("GraphicsUnmapResources"))
+        && calls.nth(cases::LOOP_MIN.value()).is_some()
 }

@@ -66,7 +66,7 @@ const NAMES: [(Framework, &[&str]); 4] = [
         Framework::PyTorch,
         &["aten::", "at::native", "c10::", "torch/"],
     ),
-    (Framework::Jax, &["Xla", "jit_", "jax/"]),
+    (Framework::Jax, &["Xla", "PjitFunction", "jax/"]),
     (Framework::CuPy, &["cupy_", "cupy/"]),
     (Framework::Numba, &["cudapy", "numba/"]),
 ];
@@ -82,7 +82,12 @@ impl Framework {
             true => files.iter().any(|it| it.starts_with(*word)),
             false => names.iter().any(|it| has_word(it, word)),
         };
-        let found = NAMES.iter().find(|it| it.1.iter().any(has));
+        // Others compile on the way, too: only XLA's kernels are called so beside it.
+        let is_jitted = || has(&"jit_") && names.iter().any(|it| it.contains("fusion"));
+        let is_one = |it: &&(Framework, &[&str])| {
+            it.1.iter().any(has) || it.0 == Framework::Jax && is_jitted()
+        };
+        let found = NAMES.iter().find(is_one);
         found.map_or(Framework::Cuda, |it| it.0)
     }
 }

@@ -6,8 +6,10 @@
 //! With steps the verdict speaks of the main kind of them, without the odd ones; else of everything looked at. Odd steps that lose
 //! more take its place (`odd`), and what the run is made of beside stands behind it.
 
+mod elsewhere;
 mod instead;
 mod odd;
+mod on_cpu;
 mod outside;
 mod parts;
 mod path;
@@ -25,6 +27,7 @@ use activity::{Ns, Span};
 pub use causes::Bound;
 use causes::Causes;
 use causes::stacks::LineShare;
+pub use elsewhere::lead;
 use figures::DeviceFigures;
 use figures::steps::{self, BehindWarmUp, Steps};
 use findings::lost_records;
@@ -159,10 +162,15 @@ pub fn find(
     let of_device = |device: &DeviceFigures| on(looked, device, steady.get(&device.index).copied());
     let judged = parallel::map(records, devices, of_device);
     let mut whole = match judged.as_slice() {
-        [] => Verdict {
-            text: nothing_ran(trace).to_owned(),
-            ..Verdict::default()
-        },
+        [] => {
+            let (most, beside) = on_cpu::told(trace);
+            let most = most.map_or_else(String::new, |it| format!("; {it}"));
+            Verdict {
+                text: nothing_ran(trace).to_owned() + &most,
+                beside,
+                ..Verdict::default()
+            }
+        }
         [(one, ..)] => Verdict {
             device: None,
             ..one.clone()
@@ -198,8 +206,8 @@ pub fn find(
             whole.beside.extend(told);
         }
         let told = is_run.then(loaded).flatten();
-        let told = told.map_or_else(|| outside::told(trace, causes), |it| vec![it]);
-        whole.beside.extend(told);
+        let told = told.map_or_else(|| outside::told(trace, causes), |it| vec![(0, it)]);
+        whole.beside.extend(told.into_iter().map(|it| it.1));
         whole
             .beside
             .extend(lost_records::cut_off(trace, causes.graph()));
@@ -552,7 +560,10 @@ fn bound(split: &Split) -> Bound {
             false => most(&stalls),
         };
     }
-    if is_stalled && !is_other {
+    // Copies that run for less than first calls take are not what a first run waits for.
+    let is_colder = split.is_cold() && split.copying < split.cold();
+    let is_colder = cases::COLDER.holds(is_colder && most(&others[..3]) == Bound::Copy);
+    if is_stalled && (!is_other || is_colder) {
         return most(&stalls);
     }
     if share(of(other), whole) >= BOUND_MIN {

@@ -1,7 +1,7 @@
 //! What a program does outside CUDA's calls before its first operation and behind its last one.
 
-use activity::units::{duration, share};
-use activity::{Ns, RangeKind, Span, What};
+use activity::units::{duration, percent, share};
+use activity::{NameId, Ns, RangeKind, Span, What};
 use causes::graph::OpId;
 use causes::stacks::StackCounts;
 use causes::{Causes, sum_by};
@@ -12,11 +12,18 @@ use super::scope;
 /// It is told from so long on, where it is also a tenth of the recording. The profiler's own start is no matter of the program.
 const OUTSIDE_MIN: Ns = 500_000_000;
 
+/// And so is what calls of CUDA take behind the last operation.
+const GIVEN_BACK_MIN: Ns = 100_000_000;
+
 /// Pieces of it that are shorter lie between two calls, and are looked at no closer.
 const PIECE_MIN: Ns = 1_000_000;
 
-/// "2.26 s outside CUDA before the first operation, 82 % of it in rand, called by main in add_gpu".
-pub(super) fn told(trace: &Trace, causes: &Causes<'_>) -> Vec<String> {
+/// Calls of the system that wait for processes, as a compiler's, and from which part of the time on they are told together.
+const CHILDREN: [&str; 5] = ["waitpid", "wait", "wait4", "waitid", "system"];
+const CHILDREN_SHARE: f64 = 0.33;
+
+/// "2.26 s outside CUDA before the first operation, 82 % of it in rand, called by main in add_gpu", and how long that is.
+pub(super) fn told(trace: &Trace, causes: &Causes<'_>) -> Vec<(Ns, String)> {
     let Some((all, ops)) = recorded(trace).zip(trace.operations_extent()) else {
         return Vec::new();
     };
@@ -40,13 +47,37 @@ pub(super) fn told(trace: &Trace, causes: &Causes<'_>) -> Vec<String> {
         };
         let named = name(trace, causes, (span, &free, time), op?);
         let named = named.map_or_else(String::new, |it| format!(", {it}"));
-        Some(format!("{} outside CUDA {which}{named}", duration(time)))
+        let text = format!("{} outside CUDA {which}{named}", duration(time));
+        Some((time, text))
     });
+    let told = told.chain(given_back(trace, behind, all.len()));
     told.collect()
 }
 
+/// "479 ms in CUDA calls after the last operation, most of it in cuModuleUnload".
+fn given_back(trace: &Trace, behind: Span, all: Ns) -> Option<(Ns, String)> {
+    let calls = trace.threads().flat_map(|(id, lane, _)| {
+        let rows = lane.starting(behind);
+        rows.filter_map(move |row| match trace.what(id, row) {
+            What::Call(it) => Some((it.name, lane.span(row))),
+            _ => None,
+        })
+    });
+    let calls: Vec<(NameId, Span)> = calls.collect();
+    let time = Span::union_len(calls.iter().map(|it| it.1).collect());
+    if time < GIVEN_BACK_MIN || !cases::LARGE_SHARE.is_reached_by(share(time, all)) {
+        return None;
+    }
+    let by = sum_by(calls.iter().map(|it| (it.0, it.1.len())));
+    let most = by.first().filter(|it| 2 * it.1 > time);
+    let most = most.map(|it| format!(", most of it in {}", trace.names().short(it.0)));
+    let time_told = duration(time);
+    let text = format!("{time_told} in CUDA calls after the last operation");
+    Some((time, text + &most.unwrap_or_default()))
+}
+
 /// All that was recorded, samples too.
-fn recorded(trace: &Trace) -> Option<Span> {
+pub(super) fn recorded(trace: &Trace) -> Option<Span> {
     let sampled = trace.processes().iter();
     let sampled = sampled.filter_map(|it| it.sampled.extent());
     trace.extent().into_iter().chain(sampled).reduce(Span::hull)
@@ -105,9 +136,16 @@ fn name(
             let is_call = of.kind == RangeKind::CpuOp;
             is_call.then(|| (of.name, within(free, lane.span(row))))
         });
-        let of_most = sum_by(named).into_iter().next();
-        let of_most = of_most.filter(|it| 2 * it.1 > time);
-        of_most.map(|it| most(trace.names().full(it.0)))
+        let by = sum_by(named);
+        let of_most = by.first().filter(|it| 2 * it.1 > time);
+        let of_most = of_most.map(|it| most(trace.names().full(it.0)));
+        let waits = |it: &&(NameId, Ns)| CHILDREN.contains(&trace.names().full(it.0));
+        let children: Ns = by.iter().filter(waits).map(|it| it.1).sum();
+        let part = share(children, time);
+        of_most.or_else(|| {
+            let told = || format!("{} of it waiting for child processes", percent(part));
+            (part >= CHILDREN_SHARE).then(told)
+        })
     })
 }
 
@@ -172,7 +210,8 @@ mod tests {
         });
         let trace = scene.put(batch).trace();
         let graph = Graph::new(&trace);
-        told(&trace, &Causes::new(&trace, &graph))
+        let told = told(&trace, &Causes::new(&trace, &graph));
+        told.into_iter().map(|it| it.1).collect()
     }
 
     #[test]

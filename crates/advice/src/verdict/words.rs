@@ -72,6 +72,9 @@ const REST_MIN: f64 = 0.05;
 /// What a headline of next to nothing begins with.
 pub(super) const TOO_LITTLE: &str = "too little to judge";
 
+/// And one of copies alone: what they are for was not recorded.
+pub(super) const NO_KERNEL: &str = "no kernel was recorded";
+
 /// How to see what is in graphs that were recorded as a whole.
 const BY_NODE: &str =
     "recorded by node, graphs show what is in them (nsys --cuda-graph-trace=node)";
@@ -168,15 +171,21 @@ impl Told<'_> {
         }
     }
 
+    /// Whether copies are all that was recorded.
+    fn has_no_kernel(&self) -> bool {
+        let [kernels, copies] = self.split.counts;
+        kernels == 0 && copies > 0 && self.split.graphs == 0 && self.of == Answered::Run
+    }
+
     /// What is told behind a headline of kernels: why the GPU is idle meanwhile, and how to see what is in graphs.
     pub(super) fn beside(&self) -> Vec<String> {
         let split = self.split;
-        if (self.bound, self.of, split.counts[0]) == (Bound::Copy, Answered::Run, 0) {
+        if self.has_no_kernel() && !matches!(self.bound, Bound::Launch | Bound::Sync) {
             // Where calls are recorded, a launch would be.
             let is_known = self.trace.threads().next().is_some() && !has_launched(self.trace);
             let told = match is_known {
                 true => "no kernel was launched: see what the program printed",
-                false => "no kernel was recorded",
+                false => NO_KERNEL,
             };
             return vec![told.to_owned()];
         }

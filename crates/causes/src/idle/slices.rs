@@ -16,6 +16,9 @@ const TURNS: usize = 16;
 /// Where kernels took as much longer, so many are enough.
 const TURNS_MIN: usize = 3;
 
+/// Gaps that differ by no more than this part of the first are equal.
+const EQUAL: Ns = 50;
+
 /// So many late starts are looked at.
 const LOOKED_AT: usize = 64;
 
@@ -96,11 +99,18 @@ impl Turns {
         let is_alike =
             |of: &&[Ns; 2]| turn.is_some_and(|it| of.iter().any(|of| is_as_long(*of, it)));
         let alike = late.iter().filter(is_alike).count();
-        let turn = turn.filter(|_| alike >= TURNS_MIN && 4 * alike >= 3 * late.len());
+        let turn = turn.filter(|_| 4 * alike >= 3 * late.len());
         let cut = turn.map_or_else(Vec::new, |it| cut(causes, device, it));
         let is_usual = |it: &Ns| USUAL.contains(*it) && !waits_for_cpu(causes);
-        let turn =
-            turn.filter(|it| !cut.is_empty() || alike >= TURNS && (is_named || is_usual(it)));
+        let shows = |it: &Ns| alike >= TURNS && (is_named || is_usual(it));
+        let many = |it: &Ns| alike >= TURNS_MIN && (!cut.is_empty() || shows(it));
+        // Fewer gaps tell, where they are of the driver's own length and next to equal.
+        let [_, first] = late.first().copied().unwrap_or_default();
+        let is_equal = |of: &[Ns; 2]| EQUAL * (of[1] - first).abs() <= first;
+        let few = |it: &Ns| {
+            is_usual(it) && cases::EQUAL_TURNS.holds(late.len() > 1 && late.iter().all(is_equal))
+        };
+        let turn = turn.filter(|it| many(it) || few(it));
         (is_named || turn.is_some()).then_some(Turns {
             turn,
             is_named,

@@ -22,6 +22,9 @@ const KINDS_MAX: usize = 8;
 /// A kind is that, and no pair of single steps, from this number on.
 pub(super) const LEAST: usize = 3;
 
+/// Times the median distance from the median it is a normal distribution's standard deviation.
+const DEVIATION: f64 = 1.4826;
+
 /// Steps of one kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StepKind {
@@ -99,7 +102,9 @@ impl StepKind {
         let held = |step: &usize| (holds(*step) / usual).max(1);
         let is_odd = |step: &usize| length(step) as f64 > limit;
         let mut odd: Vec<usize> = steps.iter().copied().filter(is_odd).collect();
-        let is_uneven = !are_few(odd.len(), steps.len()) && steps.len() >= LEAST;
+        let spread = stats::median_deviation(&times)? * DEVIATION;
+        let is_wide = cases::WIDE_SPREAD.is_reached_by(spread / median.max(1) as f64);
+        let is_uneven = !are_few(odd.len(), steps.len()) && steps.len() >= LEAST || is_wide;
         if is_uneven || steps.len() < LEAST {
             odd.clear();
         }
@@ -119,7 +124,7 @@ impl StepKind {
         let mut regular: Vec<usize> = kind.regular().collect();
         let times: Vec<f64> = regular.iter().map(|step| length(step) as f64).collect();
         kind.median_ns = stats::median(&times)? as Ns;
-        kind.deviation_ns = (stats::median_deviation(&times)? * 1.4826) as Ns;
+        kind.deviation_ns = (stats::median_deviation(&times)? * DEVIATION) as Ns;
         regular.sort_by_key(|step| (length(step), *step));
         kind.typical = regular[(regular.len() - 1) / 2];
         let more = |step: &usize| length(step) - kind.median_ns;

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use super::operations::{self, ByCall, Caused, ProcessOperations, is_ascending};
 use super::{Found, Origin};
 use activity::stats;
+use activity::text::{NAME_MAX, cut_middle};
 use activity::{NameId, Ns, Range, RangeKind, Span, What};
 use trace::{LaneKind, SourceKind, Trace};
 
@@ -193,7 +194,11 @@ pub(super) fn behind_warm_up(trace: &Trace, process: usize) -> Option<(Span, Str
         .map(|it| {
             (
                 it,
-                format!("the first of {} ranges `{}`", spans.len(), group.name),
+                format!(
+                    "the first of {} ranges `{}`",
+                    spans.len(),
+                    cut_middle(&group.name, NAME_MAX)
+                ),
             )
         })
 }

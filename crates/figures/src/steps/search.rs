@@ -190,15 +190,15 @@ fn warm_up(spans: &[Span]) -> usize {
         return 0;
     };
     let share = cases::WARM_UP_SHARE.value();
-    // What becomes shorter all along warms nothing up.
+    // What becomes shorter all along warms nothing up, but for what takes far longer.
     let quarters = spans.chunks(spans.len().div_ceil(4));
     let quarters: Vec<f64> = quarters
         .filter_map(|it| stats::median(&times(it)))
         .collect();
-    if quarters.windows(2).all(|it| it[1] < (1.0 - share) * it[0]) {
-        return 0;
-    }
-    let limit = median + (share * median).max(4.0 * 1.4826 * distance);
+    let limit = match quarters.windows(2).all(|it| it[1] < (1.0 - share) * it[0]) {
+        true => median * cases::OUTLIER.value() as f64,
+        false => median + (share * median).max(4.0 * 1.4826 * distance),
+    };
     // Of two parts that are as long, such as two prompts, the middle one holds the end of the first.
     spans[..spans.len().div_ceil(2)]
         .iter()

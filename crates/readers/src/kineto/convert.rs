@@ -39,6 +39,8 @@ pub(super) struct Converter {
     pub(super) left_out: FxHashMap<String, u64>,
     /// Operations so far.
     pub(super) operations: u64,
+    /// Whether CUDA was called.
+    pub(super) has_calls: bool,
     /// Names from metadata: of processes by pid, of threads by pid and tid.
     process_names: FxHashMap<i64, String>,
     thread_names: FxHashMap<(i64, i64), String>,
@@ -56,6 +58,7 @@ impl Converter {
             self.leave_out(&category, count);
         }
         self.operations += later.operations;
+        self.has_calls |= later.has_calls;
         self.waiting.extend(later.waiting);
         // The last name counts, and the first process.
         self.process_names.extend(later.process_names);
@@ -143,6 +146,7 @@ impl Converter {
         let what = what(self, process, event, &args);
         let correlation = number(args.correlation);
         if let What::Call(call) = what {
+            self.has_calls = true;
             self.gather
                 .call_named(process, correlation, call.name, &event.name.0);
         }

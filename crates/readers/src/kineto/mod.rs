@@ -192,9 +192,11 @@ impl LoadedTrace {
         }
         // Of a file that breaks off nobody knows what it held.
         if converter.operations == 0 && self.end.is_ok() {
-            let text = format!(
-                "{name} holds no operation of a GPU: was the profiler told to record CUDA?"
-            );
+            let asks = match converter.has_calls {
+                true => "",
+                false => ": was the profiler told to record CUDA?",
+            };
+            let text = format!("{name} holds no operation of a GPU{asks}");
             notice(outlet, true, text)?;
         }
         if let Some((at, why)) = &damaged {

@@ -56,7 +56,7 @@ fn pass_on(path: &Path, next: &mut u32, outlet: &Outlet) -> rusqlite::Result<Out
     let (records, first) = (reader.gather.total, *next);
     *next += reader.gather.processes();
     if matches!(end, Err(Stop::Gone))
-        || tell(outlet, path, &reader).is_err()
+        || tell(outlet, path, &reader, &tables).is_err()
         || reader.gather.send(outlet, first, shift).is_err()
     {
         return Ok(Outcome::Stopped);
@@ -119,7 +119,7 @@ fn read_start(tables: &Tables) -> rusqlite::Result<Ns> {
 }
 
 /// Reports which records of the file are not on the timeline.
-fn tell(outlet: &Outlet, path: &Path, reader: &RowReader<'_>) -> Result<(), Gone> {
+fn tell(outlet: &Outlet, path: &Path, reader: &RowReader<'_>, tables: &Tables) -> Result<(), Gone> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     if reader.graphs > 0 {
         let text = format!(
@@ -130,7 +130,8 @@ fn tell(outlet: &Outlet, path: &Path, reader: &RowReader<'_>) -> Result<(), Gone
         notice(outlet, false, text)?;
     }
     if reader.operations == 0 {
-        let text = format!("{name} holds no operation of a GPU: was nsys told to trace CUDA?");
+        let why = targets::why_none(tables, !reader.functions.is_empty());
+        let text = format!("{name} holds no operation of a GPU{why}");
         notice(outlet, true, text)?;
     }
     if reader.left_out > 0 {

@@ -38,7 +38,7 @@ pub(super) struct RowReader<'a> {
     pub(super) streams: FxHashSet<(u32, Place)>,
     strings: FxHashMap<(u32, i64), NameId>,
     /// Names of API functions, by string id.
-    functions: FxHashMap<i64, Box<str>>,
+    pub(super) functions: FxHashMap<i64, Box<str>>,
     pub(super) operations: u64,
     /// Launches of graphs that were recorded as a whole.
     pub(super) graphs: u64,

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use super::rows::RowReader;
 use super::tables::{Tables, int, large, small, text};
 use crate::gather::stream_id;
+use activity::text::cut_middle;
 use activity::{Def, DeviceInfo, Place, ProcessInfo, StreamInfo};
 
 /// Adds definitions for everything that the activities mention.
@@ -19,6 +20,39 @@ pub(super) fn describe(tables: &Tables, reader: &mut RowReader<'_>) -> rusqlite:
 fn pid_of(key: i64) -> u32 {
     (key & 0xff_ffff) as u32
 }
+
+/// What a report says of why no operation is in it: whether it was to trace CUDA, and what came in the way.
+pub(super) fn why_none(tables: &Tables, has_calls: bool) -> String {
+    let (mut is_asked, mut said) = (false, None);
+    let asked = tables.each("META_DATA_CAPTURE", &["name", "value"], |row| {
+        let is_it = || text(row, 0).ends_with(":COLLECT_CUDA_TRACE") && text(row, 1) == "true";
+        is_asked = is_asked || is_it();
+    });
+    let columns = ["severity", "text"];
+    let told = tables.each("DIAGNOSTIC_EVENT", &columns, |row| {
+        let is_bad = int(row, 0).is_some_and(|it| it >= WARNING) && said.is_none();
+        let text = if is_bad { text(row, 1) } else { String::new() };
+        let is_of_cuda = text.contains("CUDA") || text.contains("CUPTI");
+        let is_else = text.starts_with("No CUDA events") || text.contains("Unified Memory");
+        if is_of_cuda && !is_else {
+            said = text.lines().next().map(|it| cut_middle(it, SAID_MAX));
+        }
+    });
+    // Without them less is said.
+    let _ = (asked, told);
+    match said {
+        Some(said) => format!("; nsys says: {said}"),
+        None if has_calls => String::new(),
+        None if is_asked => {
+            ", though nsys was told to trace CUDA: it saw no call of CUDA".to_owned()
+        }
+        None => ": was nsys told to trace CUDA?".to_owned(),
+    }
+}
+
+/// A diagnostic event's severity from which on something went wrong, and the columns of it that are told.
+const WARNING: i64 = 2;
+const SAID_MAX: usize = 160;
 
 fn processes(tables: &Tables, reader: &mut RowReader<'_>) -> rusqlite::Result<()> {
     let mut names: FxHashMap<i64, String> = FxHashMap::default();

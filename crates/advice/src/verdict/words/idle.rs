@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{Bound, MOST, Told, cut_to, most};
+use super::{Bound, MOST, NO_KERNEL, Told, cut_to, most};
 use crate::verdict::split::CpuWork;
 use activity::Ns;
 use activity::text::counted;
@@ -32,6 +32,9 @@ impl Told<'_> {
         };
         let idle = percent(idle);
         let (several, of) = (self.several(), self.whole());
+        // Of what no kernel follows the cause is no matter, but where the CPU's own work has a name.
+        let is_bare = self.has_no_kernel() && matches!(self.bound, Bound::Launch | Bound::Sync);
+        let class = if is_bare { NO_KERNEL } else { class };
         let text = format!("{class}{several}: GPU idle {idle} of {of}, {of_it}{why}");
         match name.as_str() {
             "" => text,

@@ -1,0 +1,71 @@
+//! What takes many times as long as all that a headline is of: that is told first.
+
+use super::words::NO_KERNEL;
+use super::{AnswerScope, Answered, Bound, Verdict, outside};
+use activity::Ns;
+use activity::units::{duration, share};
+use causes::Causes;
+use findings::{Finding, Rule};
+use trace::Trace;
+
+/// A GPU that is busy for more of the time is worth a look, be it short. Before that comes only what its copies ask for, or
+/// what is so many times as long.
+const IDLE: f64 = 0.5;
+const BUSY: Ns = 100;
+
+/// A start of less is not what anybody waits for.
+const LEAST: Ns = 100_000_000;
+
+/// Puts it there: what a program does outside CUDA, or its cold start, which is among `findings`. What was said of what the GPU
+/// did stands behind it.
+pub fn lead(
+    verdicts: &mut [Verdict],
+    (trace, causes): (&Trace, &Causes<'_>),
+    findings: &[&Finding],
+) {
+    let Some(whole) = verdicts.first_mut().filter(|it| is_short(it)) else {
+        return;
+    };
+    let told = outside::told(trace, causes).into_iter();
+    let outside = told.map(|(time, text)| (time, text.clone(), text, None));
+    let outside = outside.filter(|it| whole.idle >= IDLE || it.0 > BUSY * whole.span_ns);
+    let cold = findings.iter().filter(|it| it.rule == Rule::ColdStart);
+    let cold = cold.filter(|it| whole.idle >= IDLE || !it.next.is_empty());
+    let cold = cold.map(|it| (it.bound_ns, it.title.clone(), String::new(), Some(it.next)));
+    let most = outside.chain(cold).max_by_key(|it| it.0);
+    let most = most.filter(|it| it.0 >= LEAST);
+    let times = |time: Ns| time as f64 / whole.span_ns.max(1) as f64;
+    let most = most.filter(|it| cases::ELSEWHERE_TIMES.is_reached_by(times(it.0)));
+    let Some(((time, mut text, said, next), all)) = most.zip(outside::recorded(trace)) else {
+        return;
+    };
+    let was = std::mem::take(&mut whole.text);
+    if next.is_none() {
+        let of = match whole.steps {
+            Some(_) => "its steps take",
+            None => "the GPU's work spans",
+        };
+        text = format!("CPU-bound: {text}; {of} {}", duration(whole.span_ns));
+    }
+    let gain = whole.gain.take();
+    whole.beside.retain(|it| *it != said);
+    whole.beside.splice(0..0, [was].into_iter().chain(gain));
+    next.unwrap_or_default().clone_into(&mut whole.next);
+    (whole.text, whole.bound_by) = (text, Bound::Host);
+    (whole.cost_ns, whole.span_ns) = (time, all.len().max(time));
+    (whole.cost_a_step_ns, whole.steps, whole.line) = (None, None, None);
+    whole.share = share(time, whole.span_ns);
+    whole.scope = AnswerScope {
+        of: Answered::Run,
+        start_ns: all.start,
+        end_ns: all.end,
+        ..AnswerScope::default()
+    };
+    whole.is_mostly_beside = true;
+}
+
+/// Whether a headline is of a GPU that computes little. One that does for most of its time is worth a look.
+fn is_short(verdict: &Verdict) -> bool {
+    let is_told = !verdict.frames[0].is_empty() && !verdict.text.starts_with(NO_KERNEL);
+    is_told && !matches!(verdict.bound_by, Bound::Compute | Bound::Memory)
+}
