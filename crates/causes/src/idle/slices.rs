@@ -91,25 +91,27 @@ impl Turns {
         let all = gaps::between(graph, graph.ops.of_device(device));
         let all = all.map(|it| it.gap(graph));
         let all = all.filter(|it| it.span.len() >= lengths.start && causes.is_launched(*it));
-        let late = all.filter_map(|it| Some([late(causes, it)?, it.span.len()]));
-        let late = late.filter(|it| it[0] >= lengths.start / 2);
-        let late: Vec<[Ns; 2]> = late.take(LOOKED_AT).collect();
-        let turn = lower_median(&mut late.iter().map(|it| it[0]).collect::<Vec<_>>());
+        let late = all.filter_map(|it| Some((late(causes, it)?, it.span)));
+        let late = late.filter(|it| it.0 >= lengths.start / 2);
+        let late: Vec<(Ns, Span)> = late.take(LOOKED_AT).collect();
+        let turn = lower_median(&mut late.iter().map(|it| it.0).collect::<Vec<_>>());
         let turn = turn.filter(|it| lengths.contains(*it));
-        let is_alike =
-            |of: &&[Ns; 2]| turn.is_some_and(|it| of.iter().any(|of| is_as_long(*of, it)));
+        let is_alike = |of: &&(Ns, Span)| {
+            turn.is_some_and(|it| [of.0, of.1.len()].iter().any(|of| is_as_long(*of, it)))
+        };
         let alike = late.iter().filter(is_alike).count();
         let turn = turn.filter(|_| 4 * alike >= 3 * late.len());
         let cut = turn.map_or_else(Vec::new, |it| cut(causes, device, it));
         let is_usual = |it: &Ns| USUAL.contains(*it) && !waits_for_cpu(causes);
         let shows = |it: &Ns| alike >= TURNS && (is_named || is_usual(it));
         let many = |it: &Ns| alike >= TURNS_MIN && (!cut.is_empty() || shows(it));
-        // Fewer gaps tell, where they are of the driver's own length and next to equal.
-        let [_, first] = late.first().copied().unwrap_or_default();
-        let is_equal = |of: &[Ns; 2]| EQUAL * (of[1] - first).abs() <= first;
-        let few = |it: &Ns| {
-            is_usual(it) && cases::EQUAL_TURNS.holds(late.len() > 1 && late.iter().all(is_equal))
+        // Fewer gaps tell, where they are of the driver's own length, next to equal, and a turn of this process lies between two.
+        let is_next = |of: &[(Ns, Span)]| {
+            let [a, b] = [of[0].1, of[1].1];
+            EQUAL * (a.len() - b.len()).abs() <= a.len() && b.start - a.end <= USUAL.end
         };
+        let follow = late.len() > 1 && late.windows(2).all(is_next);
+        let few = |it: &Ns| is_usual(it) && cases::EQUAL_TURNS.holds(follow);
         let turn = turn.filter(|it| many(it) || few(it));
         (is_named || turn.is_some()).then_some(Turns {
             turn,
