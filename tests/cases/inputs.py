@@ -1208,6 +1208,15 @@ def very_short_kernels_of_few_blocks(made):
 
 
 @made
+def short_kernels_of_one_block(made):
+    """Kernels of one block for 4 us each take 15 % of kernel time."""
+    for i in range(24):
+        at = i * 28 * US
+        made.kernel("gemm", at, at + 23 * US)
+        made.kernel("last", at + 23 * US, at + 27 * US, grid=1)
+
+
+@made
 def few_kernels_of_few_blocks(made):
     """One such kernel of 100 us in 2 ms."""
     kernels_of(made, "reduce", 33, 100 * US, count=1)

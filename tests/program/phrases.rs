@@ -62,7 +62,7 @@ const SAMPLES: &str = "\
     low_bandwidth:gbps=7.1|low_bandwidth:peak=16.8|migrations:told=, and about 1.20 ms for the CPU's page faults|CPU drew:back=64 MiB|migrations:and=, and about|\
     no_cure:rest=93 %|no_cure:rate=60|no_cure:once=|no_cure:if=: what a cure saves is not known|no_core:waiting_ns=1.30 ms|\
     no_core:looked_ns=3.10 ms|no_overlap:text=kernels (3.30 ms) and H2D (2.40 ms)|pageable memory:if=run|pageable memory:time=3.00 ms|\
-    pageable:staging=|race:buffer=input|sync_loop:keep=keep the GPU idle for|sync_loop:are_of_values=Launch ahead and sync once at the end.|seen_at=|tiny_copies:moved=4 KiB|memsets of:moved=1 GiB|\
+    pageable:staging=|race:buffer=input|no_overlap:ahead=|migrations:evicted=|sync_loop:by=|sync_loop:keep=keep the GPU idle for|sync_loop:are_of_values=Launch ahead and sync once at the end.|seen_at=|tiny_copies:moved=4 KiB|memsets of:moved=1 GiB|\
     watched:records=1,200|watched:percent=4 %|watched:made=there are|watched:what=NVTX ranges|watched:without=most of them|verdict/scope:mean= (mean)|outside CUDA:within=, most of it in init_model|watched:waits=Leave out --waits, which costs most here. |report/whatif:gpu=4.10 ms|report/whatif:chain=3.80 ms|\
     report/whatif:host=1.20 ms|report/whatif:replayed_ns=1.21 ms|report/whatif:replay_error=0.8 %|graph:SHORT=5.00 µs|\
     graph:NODE_LEAST=530 ns|graph:NODE_MOST=2.80 µs|edits:AROUND_MAX=20.0 µs|range from:from=18 % faster|\

@@ -286,12 +286,12 @@ impl What {
     /// Whether it is an operation of the driver's own, which no call asked for: it moves managed memory.
     pub fn is_migration(&self) -> bool {
         self.place()
-            .is_some_and(|place| place.stream == Place::NO_STREAM)
+            .is_some_and(|place| matches!(place.stream, Place::NO_STREAM | Place::EVICTED))
     }
 
     /// Whether it is a page that the CPU touched, so that it came back.
     pub fn comes_back(&self) -> bool {
-        self.is_migration() && matches!(self, What::Copy(copy) if copy.direction == Direction::D2H)
+        matches!(self, What::Copy(copy) if copy.direction == Direction::D2H && copy.place.stream == Place::NO_STREAM)
     }
 
     /// Where it happened, for what happens on a device: operations, allocations, recorded events.
@@ -394,8 +394,11 @@ impl Place {
     /// The stream of what runs on none: the driver's own migrations of managed memory.
     pub const NO_STREAM: u32 = u32::MAX;
 
-    /// That of pages which the program asked to be moved ahead. Whatever is below it is a stream of the program.
+    /// That of pages which the program asked to be moved ahead.
     pub const PREFETCHED: u32 = u32::MAX - 1;
+
+    /// That of pages which left the GPU to make room for others. Whatever is below it is a stream of the program.
+    pub const EVICTED: u32 = u32::MAX - 2;
 
     /// A stream of a context of a device.
     #[inline]

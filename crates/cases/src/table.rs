@@ -347,6 +347,8 @@ table! {
         FAR_TOO_LONG: Exception => ["one_launch_far_too_long"];
         /// Kernels that take less are a matter of launching, not of filling the GPU: an empty one takes 1.5 to 2 us.
         UNDER_FILLED_MIN: Ns = 5_000 or 0 => ["graph", "very_short_kernels_of_few_blocks"];
+        /// Shorter ones of one block or two are a matter of launching, too, where they take less than a fifth of kernel time.
+        SHORT_OF_LITTLE: Exception => ["short_kernels_of_one_block"];
         /// A kernel under-fills the GPU with fewer blocks than this part of the SMs. So do fewer threads in a block than this
         /// part of a warp. As good as a grid gets: 128 blocks on 132 SMs.
         UNDER_FILLED_BLOCKS: Share = 0.75 or 0.0 => ["recorded_pipeline", "kernels_of_few_blocks"];
@@ -379,7 +381,7 @@ table! {
         ONE_BATCH: Exception => ["pageable", "one_batch"];
         /// A CUDA graph that is launched again works in the same memory: these are no independent batches.
         ONE_GRAPH: Exception => ["one_graph_again_and_again"];
-        /// Pinned copies that are queued ahead on several streams: what could be done is done.
+        /// Pinned copies by turns that are queued ahead on several streams: what could be done is done.
         DONE_ALREADY: Exception => ["directions_that_are_queued_ahead"];
     }
     "alloc-in-loop" {

@@ -252,7 +252,7 @@ fn one(
         if rows.is_empty() {
             continue;
         }
-        if stream < Place::PREFETCHED {
+        if stream < Place::EVICTED {
             *tally.figures.streams.entry(stream).or_default() += rows.len() as u64;
             tally.figures.stream_count += 1;
         }

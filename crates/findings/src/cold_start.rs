@@ -333,8 +333,9 @@ impl Cold<'_, '_> {
     /// Whether a call makes the context, whatever it is. PyTorch's profiler begins later.
     fn opens(&self, span: Span, place: (LaneId, usize)) -> bool {
         let name = trace_name(self.scope, place).unwrap_or_default();
-        // A stream of another GPU takes so long for its context; a pool of memory takes less.
-        let is_one = match (name.contains("StreamCreate"), name.contains("MallocAsync")) {
+        // A stream of another GPU takes so long for its context, and so does the choice of one; a pool of memory takes less.
+        let makes = name.contains("StreamCreate") || name.contains("SetDevice");
+        let is_one = match (makes, name.contains("MallocAsync")) {
             (true, _) => true,
             (_, is_pool) => {
                 self.scope.causes.first_use().opening.contains(&place)

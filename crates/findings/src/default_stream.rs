@@ -50,10 +50,16 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let at = order.streams.values().flat_map(|it| &it.waits);
     let at: Vec<_> = at.map(|&op| graph.ops.place(op)).collect();
     let (lane, row) = *at.first()?;
-    let first = cut_middle(
-        &describe::activity(scope.trace, &scope.trace.what(lane, row)),
-        NAME_MAX,
-    );
+    let what = scope.trace.what(lane, row);
+    let call = graph.call_at((lane, row));
+    // A copy or memset is found in the source by its call.
+    let first = match what {
+        What::Copy(_) | What::Memset(_) if call != NONE => {
+            graph.function(scope.trace, call).to_owned()
+        }
+        _ => describe::activity(scope.trace, &what),
+    };
+    let first = cut_middle(&first, NAME_MAX);
     let at: Vec<_> = at.into_iter().map(Occurrence::Row).collect();
     Some(Finding {
         title: format!(

@@ -17,6 +17,7 @@ mod configs;
 mod copy_bound;
 mod declared;
 mod default_stream;
+mod double;
 mod exposed_collectives;
 pub mod failed;
 pub mod fold;
@@ -334,6 +335,7 @@ impl Rule {
             self,
             Attention
                 | BelowRoof
+                | DoublePrecision
                 | FewWarps
                 | IdleTensorCores
                 | LatencyBound
@@ -455,6 +457,7 @@ rules! {
     QueueFull "queue-full" Device(queue_full::check) [] "";
     FewWarps "few-warps" Device(limits::few_warps) [] "";
     IdleTensorCores "idle-tensor-cores" Device(tensor_cores::no_tensor) [] "using tensor cores";
+    DoublePrecision "double-precision" Device(double::check) [] "float in place of double";
     Layout "layout" Device(tensor_cores::layout) [] "channels_last";
     ForgotSync "forgot-sync" Timeline(unwaited::check) [] "";
     NoCpu "no-cpu" Timeline(no_core::check) [] "freeing a CPU core";

@@ -234,8 +234,17 @@ const MAIN: f64 = 0.4;
 /// Kernels of batch norm, by cuDNN's names and PyTorch's.
 const NORMS: &str = "bn_fw batch_norm";
 
+/// cuDNN's batch norm that takes its statistics anew, as training does, and what names tell of training.
+const TRAINS: &str = "bn_fw_tr";
+const EVAL: &str =
+    "Batch norms work as in training, without a backward pass: for inference call model.eval().";
+
+fn is_backward(name: &str) -> bool {
+    has_any(name, "ackward bn_bw dgrad wgrad ptimizer")
+}
+
 /// Whether a kernel does something to each element, by PyTorch's names and CuPy's. A batch norm does, with what cuDNN calls it.
-fn is_elementwise(name: &str) -> bool {
+pub(super) fn is_elementwise(name: &str) -> bool {
     let of_cupy = name.strip_prefix("cupy_");
     name.contains("elementwise")
         || has_any(name, NORMS)
@@ -297,6 +306,11 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     };
     let part = configs::kernel_time(scope, f);
     let (whose, [advice, change]) = fusing(scope, &ran);
+    let trains = all.iter().any(|it| full(scope, it).contains(TRAINS));
+    let advice = match trains && !scope.has_name(is_backward) {
+        true => format!("{advice} {EVAL}"),
+        false => advice.to_owned(),
+    };
     Some(Finding {
         title: format!(
             "{} {kinds} kernels in a row {how}: {} ({}){whose}{}",
@@ -306,7 +320,7 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             line.as_ref()
                 .map_or_else(String::new, |it| format!("; launched at {}", it.place)),
         ),
-        advice: configs::first(f).to_owned() + advice,
+        advice: configs::first(f).to_owned() + &advice,
         change: match change {
             "" => scope.change("fuse", line.as_ref()),
             own => scope.changes(own, line.as_ref()),

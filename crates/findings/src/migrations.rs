@@ -12,12 +12,12 @@ use activity::{Direction, Ns, Place as On, ShapeId, Span, What};
 use causes::Cause;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    let is_page = |it: &&Copied| it.2.place.stream == On::NO_STREAM;
     let copies = || scope.copies(f).iter().filter(is_page);
     let at = copies().map(|it| (it.1.len(), Occurrence::Row(it.0)));
     let at: Vec<_> = at.collect();
     (!at.is_empty()).then_some(())?;
     let moved: u64 = copies().map(|it| it.2.bytes).sum();
+    let evicted = evicted(copies());
     let moving = copies().map(|it| it.1);
     let time = Span::union_len(moving.clone().collect());
     let waits = waits(scope, f, copies());
@@ -46,7 +46,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let of_kernels = share(waited, f.compute_ns);
     Some(Finding {
         title: format!(
-            "page faults moved managed memory {}: {} in {}{told}",
+            "page faults moved managed memory {}: {} in {}{evicted}{told}",
             match (of(Direction::H2D), of(Direction::D2H)) {
                 (to, 0) => format!("{} times to the GPU", count(to)),
                 (0, back) => format!("{} times back to the CPU", count(back)),
@@ -55,13 +55,38 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             bytes(moved),
             duration(time),
         ),
-        advice: "Prefetch it in large pieces (cudaMemPrefetchAsync, cudaMemAdvise), or use device memory and explicit copies."
-            .to_owned() + &drawn_back(scope, f).unwrap_or_default(),
-        change: scope.change("prefetch", None),
+        advice: match evicted.as_str() {
+            "" => "Prefetch it in large pieces (cudaMemPrefetchAsync, cudaMemAdvise), or use device memory and explicit copies.",
+            _ => "The card is too small for all of it, so that prefetching alone is no cure. Work on less at a time.",
+        }
+        .to_owned() + &drawn_back(scope, f).unwrap_or_default(),
+        cure: if evicted.is_empty() { "" } else { "working on less managed memory at a time" },
+        change: match evicted.as_str() {
+            "" => scope.change("prefetch", None),
+            _ => Vec::new(),
+        },
         says: (of_kernels >= thresholds::COMPUTE_SHARE)
             .then(|| Says::of_kernels(f, format!("{} of it waiting for pages of managed memory", percent(of_kernels)))),
         ..scope.found(f.span_ns, saving, &longest_first(at))
     })
+}
+
+/// Whether the driver moved a page that nobody asked for.
+fn is_page(it: &&Copied) -> bool {
+    What::Copy(it.2).is_migration()
+}
+
+/// What left the GPU because others needed its room, where that is much of what came back.
+fn evicted<'a>(pages: impl Iterator<Item = &'a Copied> + Clone) -> String {
+    let back = |it: &&Copied| it.2.direction == Direction::D2H;
+    let left = |it: &&Copied| it.2.place.stream == On::EVICTED;
+    let bytes_of = |it: &Copied| it.2.bytes;
+    let all: u64 = pages.clone().filter(back).map(bytes_of).sum();
+    let gone: u64 = pages.filter(left).map(bytes_of).sum();
+    match gone > all / 2 {
+        true => format!(", {} of it evicted to make room", bytes(gone)),
+        false => String::new(),
+    }
 }
 
 /// What goes with the moves.
@@ -103,7 +128,6 @@ fn drawn_back(scope: &Scope, f: &DeviceFigures) -> Option<String> {
 
 /// When pages move.
 pub(super) fn pages(scope: &Scope, f: &DeviceFigures) -> Vec<Span> {
-    let is_page = |it: &&Copied| it.2.place.stream == On::NO_STREAM;
     let pages = scope.copies(f).iter().filter(is_page).map(|it| it.1);
     Span::merged(pages.collect())
 }

@@ -104,12 +104,13 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     }
     // No stream of the program's takes pages that the driver moves.
     let moved = scope.copies(f).iter();
-    let moved = moved.filter(|it| it.2.place.stream >= Place::PREFETCHED);
+    let moved = moved.filter(|it| it.2.place.stream >= Place::EVICTED);
     if 2 * Span::union_len(moved.map(|it| it.1).collect()) >= f.copy_ns.max(1) {
         return None;
     }
     let copies = Copies::of(scope, f);
-    if cases::DONE_ALREADY.holds(!computes && copies.are_apart()) {
+    let are_apart = !computes && copies.are_apart();
+    if cases::DONE_ALREADY.holds(are_apart && !copies.come_back_last()) {
         return None;
     }
     let hidden_at_most = match scope.planned {
@@ -117,31 +118,55 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         None => saving,
     };
     let most = hidden_at_most + kept(scope, f, &copies);
+    let ahead = match are_apart {
+        true => format!(", though queued ahead on {} streams", copies.lanes.len()),
+        false => String::new(),
+    };
     let found = scope.found(f.span_ns, most, &longest_first(copies.at));
     Some(Finding {
         title: format!(
-            "{} run one after another: {} of the possible overlap is used",
+            "{} run one after another{ahead}: {} of the possible overlap is used",
             engines.text(),
             percent(hidden),
         ),
-        advice: match computes {
-            false => "Where batches are independent, put the two directions on two streams, with pinned memory: each has its own copy engine.",
-            true if whole_streams(scope, f) > 1 => "Each stream has a batch of its own: ask for all of them, with pinned memory, before the CPU waits for any.",
-            true if waits_for_kernels(scope, f) => "The copies wait for kernels that still use the buffer: add a second one, and fill it meanwhile.",
-            true => "Cut the work into independent batches, each on its own stream with pinned memory: one copies while another computes.",
+        advice: match are_apart {
+            true => "The driver ran all uploads first. Windows and WSL hold back what is queued: cudaStreamQuery behind each batch sends it.",
+            false => advice(scope, f, computes),
         }
         .to_owned(),
         cure: if computes { "" } else { "overlapping H2D with D2H" },
-        change: scope.change("streams", None),
+        change: match are_apart {
+            true => Vec::new(),
+            false => scope.change("streams", None),
+        },
+        refused: are_apart.then(|| "they have streams of their own already".to_owned()),
         // Copies of pageable memory block whoever asks for them, on whatever stream.
         premise: match copies.pageable > 0 && 2 * copies.pageable >= copies.copied {
             true => "pin".parse().ok(),
             false => None,
         },
         // Whether one batch needs what another left only a scenario says.
-        severity: found.severity.keep_where(scope.planned.is_some()),
+        severity: found.severity.keep_where(scope.planned.is_some() && !are_apart),
         ..found
     })
+}
+
+/// What to do about engines that take turns.
+fn advice(scope: &Scope, f: &DeviceFigures, computes: bool) -> &'static str {
+    match computes {
+        false => {
+            "Where batches are independent, put the two directions on two streams, with pinned memory: each has its own copy engine."
+        }
+        true if whole_streams(scope, f) > 1 => {
+            "Each stream has a batch of its own: ask for all of them, with pinned memory, before the CPU waits for any."
+        }
+        true if waits_for_kernels(scope, f) => {
+            "The copies wait for kernels that still use the buffer: add a second one, and fill it meanwhile."
+        }
+        true => {
+            "Cut the work into independent batches, each on its own stream with pinned memory: one copies while another computes."
+        }
+    }
 }
 
 /// Whether nothing could run beside it: there is one batch, or one graph that works in the same memory again and again.
@@ -171,6 +196,9 @@ struct Copies {
     copied: Ns,
     pageable: Ns,
     staging: FxHashSet<CallId>,
+    /// When the last upload ends, and the first copy back starts.
+    up: Ns,
+    back: Option<Ns>,
 }
 
 impl Copies {
@@ -182,6 +210,15 @@ impl Copies {
             if matches!(copy.direction, Direction::H2D | Direction::D2H) {
                 copies.at.push((span.len(), Occurrence::Row(place)));
                 copies.lanes.insert(place.0);
+                match copy.direction {
+                    Direction::H2D => copies.up = copies.up.max(span.end),
+                    _ => {
+                        copies.back = copies
+                            .back
+                            .map(|it| it.min(span.start))
+                            .or(Some(span.start))
+                    }
+                }
                 let is_queued =
                     call != NONE && graph.calls.end[call as usize] + LATENCY_MAX < span.start;
                 let is_pinned = [copy.from, copy.to].contains(&MemoryKind::Pinned);
@@ -194,6 +231,11 @@ impl Copies {
             }
         }
         copies
+    }
+
+    /// Whether all uploads end before anything comes back, whatever was called first.
+    fn come_back_last(&self) -> bool {
+        self.back.is_some_and(|it| self.up <= it)
     }
 
     /// Whether what could be done is done: a driver may keep them apart, as on Windows.

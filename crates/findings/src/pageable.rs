@@ -27,18 +27,7 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let (moved, time, idle) = (copies.moved, copies.time, copies.idle(scope, figures));
-    // Pinned and on a stream of their own, they may lie beside the kernels, too.
-    let beside = cases::LOOP_MIN.is_reached_by(copies.at.len()) && !has_one_batch(scope, figures);
-    let left = (time - copies.saving as Ns - figures.compute_ns).max(0);
-    let saving = idle
-        + if beside {
-            time - left
-        } else {
-            copies.saving as Ns
-        };
-    if !cases::WORTH_SHARE.is_reached_by(figures.part(saving)) {
-        return None;
-    }
+    let (saving, hidden) = copies.savings(scope, figures, idle)?;
     let staging = match idle >= time / 100 {
         true => format!(", and the calls keep the GPU idle for {}", duration(idle)),
         false => String::new(),
@@ -70,9 +59,9 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
         advice: "Pin the host memory, and copy on a stream of its own. Until then no copy is asynchronous, whatever the call says.".to_owned(),
         change: scope.change("pin", line.as_ref()),
         is_all: 10 * saving >= 9 * (time + idle),
-        beside_ns: (copies.others(scope, figures)).min(time - copies.saving as Ns),
+        beside_ns: hidden.max(copies.others(scope, figures).min(time - copies.saving as Ns)),
         at_most: link
-            .filter(|_| !beside)
+            .filter(|_| hidden == 0)
             .and_then(|link| format!("pin:{link}GB/s").parse().ok()),
         ..scope.found(figures.span_ns, saving, &at)
     };
@@ -108,6 +97,8 @@ pub(super) struct Staged {
     pub moved: u64,
     pub time: Ns,
     saving: f64,
+    /// What they take at that rate, to the GPU and back.
+    at_rate: [f64; 2],
     /// Where all of them go.
     way: Option<Direction>,
     /// Bytes that come once, before the work.
@@ -162,6 +153,8 @@ impl Staged {
             let peak = scope.peaks.rate(copy.direction).or(link);
             let at_peak = peak.map_or(0.0, |peak| copy.bytes as f64 / peak);
             copies.saving += (length as f64 - at_peak).max(0.0);
+            let is_back = usize::from(copy.direction == Direction::D2H);
+            copies.at_rate[is_back] += at_peak.min(length as f64);
             copies.ops.extend(graph.op_at(place.0, place.1));
             let call = Some(graph.call_at(place)).filter(|&call| call != NONE);
             copies.calls.extend(call);
@@ -183,6 +176,38 @@ impl Staged {
             |it: &&Copied| crosses(it) && it.2.direction != way && !self.lanes.contains(&it.0.0);
         let others = scope.copies(figures).iter().filter(is_other);
         others.map(|it| it.1.len()).sum()
+    }
+
+    /// What pinning saves, and what then lies beside other work; `None` where that is not worth a line.
+    fn savings(&self, scope: &Scope, figures: &DeviceFigures, idle: Ns) -> Option<(Ns, Ns)> {
+        let is_worth = |time| cases::WORTH_SHARE.is_reached_by(figures.part(time));
+        let saving = idle + self.saving as Ns;
+        // On a stream of their own they may lie beside the kernels, and beside those of the other direction.
+        let may_be_beside = cases::LOOP_MIN.is_reached_by(self.at.len()) || self.lanes.len() > 1;
+        let hidden = match may_be_beside && !has_one_batch(scope, figures) {
+            true => (self.time - self.saving as Ns - self.left(scope, figures)).max(0),
+            false => 0,
+        };
+        let all = saving + hidden;
+        // Of what is as fast as pinned copies the rest is all.
+        let both = if is_worth(saving) {
+            (saving, hidden)
+        } else {
+            (all, 0)
+        };
+        is_worth(all).then_some(both)
+    }
+
+    /// What is left of them at the link's rate, beside kernels and those of the other direction, where that has an engine of its own.
+    fn left(&self, scope: &Scope, figures: &DeviceFigures) -> Ns {
+        let [to, back] = self.at_rate;
+        let engines = scope.trace.devices()[figures.index].info.copy_engines;
+        let longest = if engines == 1 {
+            to + back
+        } else {
+            to.max(back)
+        };
+        (longest as Ns - figures.compute_ns).max(0)
     }
 
     /// "28 D2H copies": those of one direction may be far slower than the others.
@@ -244,6 +269,20 @@ fn set_up_ends(trace: &Trace, graph: &Graph, device: usize) -> Option<Ns> {
     (bytes[0] > bytes[1] && all > copying).then_some(end)
 }
 
+/// Lanes of a card by its name: small ones of its makers have eight.
+fn lanes_of(name: &str) -> f64 {
+    let mut words = name.split(' ');
+    let is_small = |it: &str| {
+        "2050 3050 4050 4060 5050 5060"
+            .split(' ')
+            .any(|of| of == it)
+    };
+    match words.any(is_small) || name.contains("4070 Laptop") {
+        true => 8.0,
+        false => 16.0,
+    }
+}
+
 /// What pinned copies reach at best, GB/s: on PCIe 3.0, 4.0 and 5.0, by compute capability and recorded lanes. A large
 /// copy may show more. `None` where the GPU is no card: it shares the CPU's memory, or has a link of its own to it.
 pub(super) fn link(scope: &Scope, f: &DeviceFigures) -> Option<f64> {
@@ -257,7 +296,7 @@ pub(super) fn link(scope: &Scope, f: &DeviceFigures) -> Option<f64> {
         (8, _) => Some(27.0),
         _ => Some(57.0),
     };
-    let card = card.map(|card| card * lanes.unwrap_or(16.0) / 16.0);
+    let card = card.map(|card| card * lanes.unwrap_or_else(|| lanes_of(&info.name)) / 16.0);
     let is_large = |it: &&Copied| {
         let crosses = matches!(it.2.direction, Direction::H2D | Direction::D2H);
         crosses && it.2.bytes >= thresholds::LARGE_BYTES

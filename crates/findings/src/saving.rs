@@ -13,6 +13,7 @@ use crate::thresholds;
 use activity::Ns;
 use activity::feed::Stop;
 use activity::units::share;
+use replay::edits::NOTHING_TO_CAPTURE;
 use replay::whatif::{Outcome, Scope, WhatIf};
 use scenario::edit::EditSet;
 
@@ -80,6 +81,12 @@ pub(crate) fn predict(findings: &mut Vec<Finding>, whatif: Result<&WhatIf<'_>, &
         match alone(&finding, whatif, stop) {
             None => rest.push(finding),
             Some(Err(reason)) => {
+                // A step of one launch has nothing that a graph could hold.
+                if finding.rule == Rule::LaunchBound && reason == NOTHING_TO_CAPTURE {
+                    (finding.cure, finding.change) = ("larger batches", Vec::new());
+                    "Launch less often: fused kernels, larger batches, several steps in one CUDA graph."
+                        .clone_into(&mut finding.advice);
+                }
                 finding.refused = Some(reason);
                 // What a replay does not give back as it was it holds no bound to either.
                 let whatif = whatif

@@ -8,7 +8,7 @@ use super::no_overlap::Engines;
 use super::words::{every_kernels, seen_at};
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first};
 use activity::text::listed;
-use activity::units::{duration, percent};
+use activity::units::{count, duration, percent};
 use activity::{Direction, Ns, Span, What};
 use causes::graph::{CallId, CallKind, NONE};
 use causes::stacks::StackCounts;
@@ -48,7 +48,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let without = (found.bound_ns - waits.late).max(idle);
     let title = title((f, &waits), by.as_deref(), idle, without) + &seen_at(line.as_ref());
     let said = match by {
-        _ if is_each => Some((f.part(found.bound_ns), every(kernels, &waits.operators()))),
+        _ if is_each => Some((
+            f.part(found.bound_ns),
+            every(f.kernels, number, &waits.operators()),
+        )),
         by => by.map(|by| (share, format!("by {by}"))),
     };
     Some(Finding {
@@ -99,13 +102,25 @@ fn title((f, waits): (&DeviceFigures, &Waits), by: Option<&str>, idle: Ns, bound
     )
 }
 
-/// How often a value is read back.
-fn every(kernels: u64, operators: &[String]) -> String {
+/// How often a value is read back: behind every so many kernels, where that is a whole number of them.
+fn every(kernels: u64, reads: usize, operators: &[String]) -> String {
     let by = match operators {
         [] => String::new(),
         some => format!(", by {}", listed(some)),
     };
-    format!("a value is read back after {}{by}", every_kernels(kernels))
+    let each = kernels as f64 / reads.max(1) as f64;
+    let whole = each.round().max(1.0);
+    match (each - whole).abs() < 0.1 * whole {
+        true => format!(
+            "a value is read back after {}{by}",
+            every_kernels(whole as u64)
+        ),
+        false => format!(
+            "values are read back {} times beside {} kernels{by}",
+            count(reads as u64),
+            count(kernels),
+        ),
+    }
 }
 
 /// Flags, sums, tokens of a batch. What is larger is a result, which decides nothing by itself.

@@ -74,7 +74,7 @@ impl Tiny {
         let mut last: Option<(usize, usize, Ns, CallId)> = None;
         for &((lane, row), span, copy) in scope.copies(figures) {
             // What the driver moves by itself is another rule's.
-            let is_asked = copy.place.stream < Place::PREFETCHED;
+            let is_asked = copy.place.stream < Place::EVICTED;
             let is_tiny = is_asked
                 && matches!(copy.direction, Direction::H2D | Direction::D2H)
                 && copy.bytes <= Copy::TINY_BYTES;

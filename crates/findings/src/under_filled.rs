@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::scope::Config;
 use super::{DeviceFigures, Finding, Occurrence, Scope, configs, longest_first, migrations};
 use activity::text::{NAME_MAX, counted, cut_middle};
-use activity::units::{count, duration};
+use activity::units::{self, count, duration};
 use activity::{LaunchShape, NameId, Ns, ShapeId, Span, What, occupancy};
 use causes::Cause;
 use figures::busy::{KernelTime, mostly};
@@ -16,6 +16,14 @@ const LANES: u64 = 128;
 
 /// A part of the time that is nearly all of it.
 const MOST: f64 = 0.8;
+
+/// What an empty kernel takes at most. A short one of so many blocks is worth a word from half as much again on.
+const NOTHING: Ns = 2_000;
+const SHORT_MIN: Ns = 3_000;
+const SHORT_BLOCKS: u64 = 2;
+
+/// They are much with this part of kernel time.
+const SHORT_SHARE: f64 = 0.2;
 
 /// No GPU of today has fewer.
 const SMS_MIN: u64 = 2;
@@ -121,6 +129,8 @@ struct Kernels<'s, 'a> {
     /// How long pages of managed memory come meanwhile.
     paged: Ns,
     pages: Vec<Span>,
+    /// In how much time kernels run.
+    compute: Ns,
     few: FxHashSet<ShapeId>,
     /// Where they are.
     at: Vec<(Ns, Occurrence)>,
@@ -156,6 +166,7 @@ impl<'s, 'a> Kernels<'s, 'a> {
             empty: 0.0,
             paged: 0,
             pages: migrations::pages(scope, f),
+            compute: f.compute_ns,
             few: FxHashSet::default(),
             at: Vec::new(),
             by_name: FxHashMap::default(),
@@ -184,6 +195,11 @@ impl<'s, 'a> Kernels<'s, 'a> {
             false => !has_blocks || fills_warps(threads),
         };
         let is_long = cases::UNDER_FILLED_MIN.is_reached_by(length);
+        let is_much = || {
+            !cases::SHORT_OF_LITTLE
+                .holds(units::share(config.row.total_ns, self.compute) < SHORT_SHARE)
+        };
+        let is_long = is_long || blocks <= SHORT_BLOCKS && length >= SHORT_MIN && is_much();
         if blocks == 0 || is_filled || !is_long || self.is_spared(shape.name, length) {
             return;
         }
@@ -192,9 +208,14 @@ impl<'s, 'a> Kernels<'s, 'a> {
         // More blocks bring no page sooner.
         let waits = self.waits_for_pages(&place);
         self.paged += waits;
-        self.wasted += (length - waits) as f64 * (1.0 - fill);
+        // Nor does any grid make a short one shorter than nothing takes.
+        let works = match cases::UNDER_FILLED_MIN.is_reached_by(length) {
+            true => length - waits,
+            false => (length - waits - NOTHING).max(0),
+        };
+        self.wasted += works as f64 * (1.0 - fill);
         let held = config.row.fill.waves.map_or(fill, |it| it.min(fill));
-        self.empty += (length - waits) as f64 * (1.0 - held);
+        self.empty += works as f64 * (1.0 - held);
         self.few.insert(config.id);
         *self.by_name.entry(shape.name).or_default() += length;
         self.at.push((length, place));

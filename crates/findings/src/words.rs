@@ -54,7 +54,7 @@ impl Finding {
             _ if self.is_no_matter_of_time()
                 || matches!(self.rule, Rule::NoCure | Rule::Asleep | Rule::CopyBound)
                 // Nor that products take none.
-                || matches!(self.rule, Rule::IdleTensorCores | Rule::MatrixVector) =>
+                || matches!(self.rule, Rule::IdleTensorCores | Rule::MatrixVector | Rule::DoublePrecision) =>
             {
                 String::new()
             }
@@ -84,8 +84,9 @@ impl Finding {
                     Some(_) => " a step".to_owned(),
                     None => String::new(),
                 };
-                let all = if self.is_all { "all of it, " } else { "" };
                 let [least, most] = [self.most(), self.at_most()];
+                let is_all = self.is_all && least == most;
+                let all = if is_all { "all of it, " } else { "" };
                 let beside = match least < most {
                     true => format!(", {} with what lies beside it", duration(most)),
                     false => String::new(),

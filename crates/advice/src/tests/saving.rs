@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use crate::Facts;
 use activity::feed::Stop;
 use activity::units::duration;
-use activity::{Direction, MemoryKind, Ns};
+use activity::{Direction, MemoryKind, Ns, RangeKind};
 use figures::Peaks;
 use findings::testing::in_scope;
 use findings::{Finding, OfSteps, Severity, weighed};
@@ -141,6 +141,28 @@ fn what_cannot_be_predicted_says_why() {
         .refusal()
         .must_begin("Cannot predict `graph`: the time of a graph launch");
     bound.worth().must_begin("; could save at most ");
+}
+
+#[test]
+fn steps_of_one_launch_need_larger_batches_and_no_graph() {
+    let mut made = Scene::new();
+    for i in 0..100 {
+        let at = 20_000 * i;
+        made.range(RangeKind::Nvtx, "step", 0, at, at + 12_000);
+        made.call("cudaLaunchKernel", at + 1_000, at + 4_000);
+        made.kernel("k", 7, at + 6_000, at + 11_000);
+    }
+    let trace = made.trace();
+    let steps = figures::steps::find(&trace, None);
+    let facts = Facts::new(&trace);
+    let found = in_scope(&trace, None, Peaks::default(), |scope| {
+        let whatif = || WhatIf::of_steps(facts.basis(), steps.first(), None);
+        weighed(scope, whatif, &Stop::default())
+    });
+    let bound = found.iter().find(|f| f.rule.name() == "launch-bound");
+    let bound = bound.expect("launch-bound");
+    bound.refusal().must_have("nothing to capture");
+    assert_eq!((bound.cure, bound.change.len()), ("larger batches", 0));
 }
 
 #[test]

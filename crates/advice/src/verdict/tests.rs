@@ -151,6 +151,24 @@ fn ranges_that_differ_in_numbers_alone_are_one_place() {
     assert!(others.ends_with("in CPU work"), "{others}");
 }
 
+/// Sixteen kernels, before each of which the CPU is in one of these calls for 9 of 10 ms.
+#[test]
+fn calls_for_memory_of_both_sides_are_told_together() {
+    let told = |calls: [&str; 4]| {
+        let mut scene = Scene::new();
+        for i in 0..16 {
+            let at = i * 10_000_000;
+            scene.call(calls[i as usize % 4], at, at + 9_000_000);
+            scene.call("cudaLaunchKernel", at + 9_001_000, at + 9_003_000);
+            scene.kernel("k", 1, at + 9_004_000, at + 9_900_000);
+        }
+        verdict(&mut scene).text
+    };
+    told(["cudaMalloc", "cudaHostAlloc", "cudaFree", "cudaFreeHost"])
+        .must_end("in allocations, pinning and frees");
+    told(["cudaMalloc", "cudaMalloc", "cudaFree", "cudaFree"]).must_have("waiting for cuda");
+}
+
 /// Six trials of a convolution, each of a kernel of its own that is waited for, of 40 us every 100: the first shape of a program.
 #[test]
 fn what_a_library_tries_first_is_a_cold_start() {

@@ -207,7 +207,8 @@ pub(super) fn busiest(
 ) -> Option<(LaneId, Range<usize>)> {
     let device_of = |lane: &Lane| lane.key().kind.device();
     let is_asked = |lane: &Lane| {
-        let is_drivers = matches!(lane.key().kind, LaneKind::Stream { stream, .. } if stream >= Place::PREFETCHED);
+        let is_drivers =
+            matches!(lane.key().kind, LaneKind::Stream { stream, .. } if stream >= Place::EVICTED);
         !cases::DRIVERS_MOVES.holds(is_drivers)
     };
     let all: Vec<(LaneId, Option<usize>, Range<usize>)> = trace

@@ -339,6 +339,74 @@ fn directions_that_are_queued_on_streams_of_their_own_are_told_no_such_thing() {
     told(&mut scene(true, 1));
 }
 
+/// Eight batches of two uploads and a copy back, each on its own stream, and all called at first.
+#[test]
+fn uploads_that_a_driver_runs_before_all_that_comes_back() {
+    let scene = |are_beside: bool| {
+        let mut scene = Scene::new();
+        for i in 0..8 {
+            let call = Ns::from(i) * 10_000;
+            let up = 1_000_000 + Ns::from(i) * 2_000_000;
+            let back = match are_beside {
+                true => up + 2_000_000,
+                false => 17_000_000 + Ns::from(i) * 1_000_000,
+            };
+            for (number, start) in [up, up + 1_000_000].into_iter().enumerate() {
+                let call = call + number as Ns * 3_000;
+                scene.call("cudaMemcpyAsync", call, call + 2_000);
+                scene.copy(Direction::H2D, 1 + i, 13 << 20, start, start + 1_000_000);
+            }
+            scene.call("cudaMemcpyAsync", call + 6_000, call + 8_000);
+            scene.copy(Direction::D2H, 1 + i, 13 << 20, back, back + 1_000_000);
+        }
+        scene
+    };
+    // 8 ms of copies back could lie beside 16 ms of uploads.
+    let found = sick("no-overlap", &mut scene(false));
+    assert_eq!(
+        (found.bound_ns, found.severity),
+        (8_000_000, Severity::Info)
+    );
+    found.title.must_have("though queued ahead on 8 streams");
+    found.advice.must_have("cudaStreamQuery behind each batch");
+    cured("no-overlap", &mut scene(true));
+}
+
+/// Four batches on a stream each: pinned, they copy in both directions at once.
+#[test]
+fn pageable_copies_of_both_directions_on_several_streams() {
+    let scene = |streams: u32, engines: u32| {
+        let mut scene = Scene::new();
+        scene.device(DeviceInfo {
+            copy_engines: engines,
+            ..DeviceInfo::default()
+        });
+        for i in 0..4 {
+            let at = Ns::from(i) * 4_000_000;
+            let stream = 1 + i % streams;
+            let staged = |way| Copy {
+                from: [MemoryKind::Pageable, MemoryKind::Device]
+                    [usize::from(way == Direction::D2H)],
+                to: [MemoryKind::Device, MemoryKind::Pageable][usize::from(way == Direction::D2H)],
+                ..pinned(way, stream, 16 << 20)
+            };
+            large(&mut scene, staged(Direction::H2D), at, 10.0);
+            scene.kernel("k", stream, at + 1_700_000, at + 1_710_000);
+            large(&mut scene, staged(Direction::D2H), at + 1_710_000, 10.0);
+        }
+        sick("pageable-copy", &mut scene)
+    };
+    // Each of 8 copies takes 1,677,722 ns, and 305,041 at 55 GB/s. Of four up and four back those of one direction stay, but for
+    // 40 us beside kernels.
+    let found = scene(4, 2);
+    let alone = 8 * (1_677_721 - 305_041);
+    let near = |a: Ns, b: Ns| assert!((a - b).abs() < 20, "{a} {b}");
+    near(found.bound_ns, alone);
+    near(found.beside_ns, 4 * 305_041 + 40_000);
+    // With one engine both directions stay.
+    near(scene(4, 1).beside_ns, 40_000);
+}
+
 #[test]
 fn large_copies_below_the_calibrated_peak() {
     let scene = |gbps: f64| {
@@ -579,6 +647,42 @@ fn pages_that_the_driver_moves() {
     // Without calls on the timeline nothing is said of them.
     let found = sick("tiny-copies", &mut scene(2));
     assert!(!found.title.contains("calls"), "{}", found.title);
+}
+
+/// A kernel of 10 ms to which 50 pages of 2 MiB come, while 40 go back: as others need their room, or as the CPU touches them.
+#[test]
+fn pages_that_make_room_for_others_need_less_memory_and_no_prefetch() {
+    let of = |stream: u32| {
+        let mut scene = Scene::new();
+        scene.call("cudaLaunchKernel", 0, 3_000);
+        scene.kernel("k", 1, 5_000, 10_005_000);
+        scene.without_call();
+        for i in 0..50 {
+            let at = 10_000 + i * 190_000;
+            if i < 40 {
+                scene.copy(Direction::D2H, stream, 2 << 20, at, at + 80_000);
+            }
+            let from = at + 90_000;
+            scene.copy(
+                Direction::H2D,
+                activity::Place::NO_STREAM,
+                2 << 20,
+                from,
+                from + 80_000,
+            );
+        }
+        sick("page-migration", &mut scene)
+    };
+    let evicted = of(activity::Place::EVICTED);
+    let told = "50 times to the GPU and 40 times back: 180 MiB in 7.20 ms, 80 MiB of it evicted to make room";
+    evicted.title.must_have(told);
+    evicted
+        .advice
+        .must_begin("The card is too small for all of it");
+    let touched = of(activity::Place::NO_STREAM);
+    assert!(!touched.title.contains("evicted"), "{}", touched.title);
+    touched.advice.must_begin("Prefetch it");
+    assert_eq!(evicted.bound_ns, touched.bound_ns);
 }
 
 #[test]

@@ -358,6 +358,33 @@ fn a_value_may_decide_what_is_launched_next() {
     assert_eq!((found.says, found.refused), (None, None));
 }
 
+/// Rounds of so many kernels with so many values that come back behind them.
+#[test]
+fn values_that_come_back_less_often_than_kernels_run_are_told_as_they_are() {
+    let why = |kernels: i64, values: i64| {
+        let mut scene = Scene::new();
+        for at in (0..20).map(|i| i * 60_000) {
+            for kernel in 0..kernels {
+                let at = at + kernel * 8_000;
+                scene.call("cudaLaunchKernel", at, at + 2_000);
+                scene.kernel("k", 1, at + 3_000, at + 9_000);
+            }
+            for value in 0..values {
+                let at = at + kernels * 8_000 + value * 10_000;
+                scene.call("cudaMemcpyAsync", at, at + 5_000);
+                scene.copy_of(pinned(Direction::D2H, 1, 4), at + 7_000, at + 8_000);
+                scene.call("cudaStreamSynchronize", at + 5_500, at + 9_500);
+            }
+        }
+        let says = sick("sync-in-loop", &mut scene).says;
+        says.expect("a headline of its own").why
+    };
+    assert_eq!(why(1, 1), "a value is read back after every kernel");
+    assert_eq!(why(2, 1), "a value is read back after every 2 kernels");
+    // Behind the last of 40 nothing is idle.
+    assert_eq!(why(3, 2), "values are read back 39 times beside 60 kernels");
+}
+
 /// Kernels of 6 us that are waited for every 60: the CPU reads what they left in managed memory without a copy of its own.
 #[test]
 fn managed_memory_may_decide_what_is_launched_next() {

@@ -725,6 +725,10 @@ fn elementwise_kernels_in_a_row_are_a_chain_whatever_their_sizes() {
     it.title.must_end("40.0 ms (80 % of kernel time)");
     // A few are no model's.
     assert_eq!(of("unrolled_elementwise_kernel", 2), None);
+    let eval = "for inference call model.eval().";
+    let trains = |name| of(name, 10).expect("found").advice.contains(eval);
+    assert!(trains("bn_fw_tr_1C11_kernel_NCHW"));
+    assert!(!trains("bn_fw_inf_1C11_kernel_NCHW"));
     let norms = of("void cudnn::bn_fw_inf_1C11_kernel_NCHW<float, float>()", 10).expect("found");
     norms
         .title
@@ -846,4 +850,65 @@ fn blocks_of_one_thread_and_one_block_are_told_by_their_names() {
     title.must_begin("10 kernels with 1 block: ");
     assert_eq!(advice(None, 2, 256), None);
     assert_eq!(advice(Some(h200()), 132, 256), None);
+}
+
+/// Rounds of a product and a kernel of so many blocks for so long.
+#[test]
+fn short_kernels_of_one_block_are_told_where_they_take_much() {
+    let of = |blocks: u32, last: Ns, product: Ns| {
+        let mut scene = Scene::new();
+        scene.device(h200());
+        for i in 0..100 {
+            let at = i * (product + last);
+            scene.shaped(launch(1024, 256), "product", 7, at, at + product);
+            scene.shaped(
+                launch(blocks, 256),
+                "last",
+                7,
+                at + product,
+                at + product + last,
+            );
+        }
+        let found = findings(&mut scene).into_iter();
+        let mut found = found.filter(|it| it.rule == Rule::UnderFilledGpu);
+        found.next().map(|it| (it.title, it.severity))
+    };
+    // 4 of 10 us a round; a fifth of it, and less.
+    let (title, severity) = of(1, 4_000, 6_000).expect("it is told");
+    title.must_begin("100 kernels with 1 block for 132 SMs: 400 µs (40 % of kernel time)");
+    assert_eq!(severity, Severity::Info);
+    assert!(of(1, 4_000, 16_000).is_some());
+    assert_eq!(of(1, 4_000, 17_000), None);
+    // More blocks are a matter of launching, and so is what takes no longer than nothing does.
+    assert_eq!(of(33, 4_000, 6_000), None);
+    assert_eq!(of(1, 2_900, 6_000), None);
+}
+
+#[test]
+fn kernels_in_double_are_told_on_cards_with_little_of_it() {
+    let of = |capability, name: &str| {
+        let mut scene = Scene::new();
+        scene.device(DeviceInfo {
+            capability,
+            ..DeviceInfo::default()
+        });
+        scene.kernel(name, 1, 0, 9_000_000);
+        let found = findings(&mut scene).into_iter();
+        let mut found = found.filter(|it| it.rule == Rule::DoublePrecision);
+        found.next().map(|it| (it.title, it.severity))
+    };
+    let name = "divergence(int, double *, double *)";
+    let (title, severity) = of((8, 6), name).expect("it is told");
+    title.must_begin(
+        "kernels in double precision take 9.00 ms (100 % of kernel time), all of it divergence",
+    );
+    title.must_end("64 times as fast");
+    assert_eq!(severity, Severity::Info);
+    // An A100 has half as many units for double as for float, and of 11.0 nobody knows.
+    assert_eq!(of((8, 0), name), None);
+    assert_eq!(of((11, 0), name), None);
+    assert_eq!(of((8, 6), "divergence(float const*, float*, double)"), None);
+    let each =
+        "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<double>>()";
+    assert_eq!(of((8, 6), each), None);
 }

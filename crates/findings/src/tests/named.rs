@@ -65,6 +65,27 @@ fn a_default_stream_that_keeps_streams_apart() {
     cured("default-stream", &mut by_turns(true, "work", 0));
 }
 
+#[test]
+fn what_the_default_stream_copies_or_sets_is_named_by_its_call() {
+    let mut scene = Scene::new();
+    scene.device(h200());
+    for i in 0..24 {
+        let (at, begin) = (i * 10_000, 400_000 + i * 300_900);
+        scene.call("cudaLaunchKernel", at, at + 3_000);
+        scene.shaped(
+            launch(1, 64),
+            "part",
+            20 + i as u32 % 4,
+            begin,
+            begin + 300_000,
+        );
+        scene.call("cudaMemset", at + 4_000, at + 7_000);
+        scene.memset(7, 4, begin + 300_000, begin + 300_900);
+    }
+    let title = sick("default-stream", &mut scene).title;
+    title.must_have("waits for cudaMemset on the legacy default stream");
+}
+
 /// Rounds of 10 ms on the GPU, `back` and `forth` copies of 64 MiB, and CPU work between.
 fn rounds(works: Ns, forth: u64) -> Scene {
     let mut scene = Scene::new();

@@ -17,6 +17,9 @@ const PROCESSES_MAX: usize = 4096;
 /// Why a page moved: the program asked for it (`cudaMemPrefetchAsync`).
 const ASKED_FOR: i64 = 1;
 
+/// And of a page that left the GPU, as others needed its room.
+const MAKES_ROOM: i64 = 4;
+
 /// Calls of the operating system that take less say little, and are many.
 const OS_CALL_MIN: i64 = 1_000_000;
 const MPI_CALL_MIN: i64 = 20_000;
@@ -190,12 +193,14 @@ impl<'a> RowReader<'a> {
 
     pub(super) fn copy(&mut self, process: u32, row: &Row<'_>) -> rusqlite::Result<Option<What>> {
         let (direction, is_migration) = self.kinds.direction(int(row, 8));
+        // Its stream is 0 or nothing, which is no stream of the program's.
+        let moved = match int(row, 14) {
+            Some(ASKED_FOR) => Place::PREFETCHED,
+            Some(MAKES_ROOM) => Place::EVICTED,
+            _ => Place::NO_STREAM,
+        };
         let place = match is_migration {
-            // Its stream is 0 or nothing, which is no stream of the program's.
-            true if int(row, 14) == Some(ASKED_FOR) => {
-                self.place_on(Place::PREFETCHED, process, row)
-            }
-            true => self.place_on(Place::NO_STREAM, process, row),
+            true => self.place_on(moved, process, row),
             false => self.place(process, row),
         };
         let peer = [11, 12]

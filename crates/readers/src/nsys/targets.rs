@@ -205,6 +205,7 @@ fn streams(tables: &Tables, reader: &mut RowReader<'_>) -> rusqlite::Result<()> 
         let name = match place.stream {
             Place::NO_STREAM => "managed memory".to_owned(),
             Place::PREFETCHED => "prefetched memory".to_owned(),
+            Place::EVICTED => "evicted memory".to_owned(),
             _ => names.remove(&key).unwrap_or_default(),
         };
         let (priority, flag) = kinds.get(&key).copied().unwrap_or((0, 0));

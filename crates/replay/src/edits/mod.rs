@@ -149,6 +149,10 @@ pub fn apply<'g>(
     Ok(applied)
 }
 
+/// What is said where a CUDA graph has nothing to hold.
+pub const NOTHING_TO_CAPTURE: &str =
+    "nothing to capture: no two launches in a row without a sync or a new step between them";
+
 /// First what changes single calls and operations, then what makes one of several, last what changes
 /// their order.
 fn order(kind: &EditKind) -> u8 {
@@ -177,9 +181,7 @@ fn nothing(kind: &EditKind) -> &'static str {
             "nothing to overlap: no stream holds several batches that each have their own copies and memory"
         }
         EditKind::MergeCopies => "nothing to merge: no two copies in a row have the same direction",
-        EditKind::Graph => {
-            "nothing to capture: no two launches in a row without a sync or a new step between them"
-        }
+        EditKind::Graph => NOTHING_TO_CAPTURE,
         EditKind::Fuse { .. } => "nothing to fuse: no two kernels in a row on a stream",
         EditKind::Reuse => "nothing to reuse: no memory is allocated or freed",
         EditKind::Scale { .. } | EditKind::Drop { .. } => "nothing with this name can be changed",

@@ -8,12 +8,16 @@ use activity::Ns;
 use activity::text::counted;
 use activity::units::{duration, percent, share};
 use causes::Cause;
-use causes::first_use::{is_allocation, is_file_io, is_file_output, is_system_wait};
+use causes::first_use::{is_allocation, is_file_io, is_file_output, is_system_wait, pins};
 use figures::busy::mostly;
 use figures::steps::without_numbers;
 use findings::asleep;
 use findings::no_cure::{SPREAD, UNTRACED};
 use trace::describe::host_name;
+
+fn takes_memory(name: &str) -> bool {
+    is_allocation(name) || pins(name)
+}
 
 /// So many names that differ in numbers alone are of one place.
 const NUMBERED_MIN: usize = 3;
@@ -127,6 +131,13 @@ impl Told<'_> {
                 (None, None) if share(self.sum_of(is_allocation), all) >= MOST => {
                     let memory = self.sum_of(is_allocation);
                     (memory, [waiting, "cudaMalloc and cudaFree".into()])
+                }
+                (None, None) if share(self.sum_of(takes_memory), all) >= MOST => {
+                    let memory = self.sum_of(takes_memory);
+                    (
+                        memory,
+                        ["in allocations, pinning and frees".into(), String::new()],
+                    )
                 }
                 (None, None) => match self.numbered() {
                     Some((name, time)) if share(time, all) >= MOST => (time, [waiting, name]),
