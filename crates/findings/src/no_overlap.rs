@@ -216,7 +216,7 @@ impl Copies {
                         copies.back = copies
                             .back
                             .map(|it| it.min(span.start))
-                            .or(Some(span.start))
+                            .or(Some(span.start));
                     }
                 }
                 let is_queued =
