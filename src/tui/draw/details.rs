@@ -59,7 +59,10 @@ impl Details {
                     self.record(state, id, row);
                 }
             }
-            (Some(kind), Item::Gap(gap)) => self.gap(state, kind, gap),
+            // What has left the view is told of no more: "this gap" would be one of another step.
+            (Some(kind), Item::Gap(gap)) if state.focus.camera.viewport.window.overlaps(gap) => {
+                self.gap(state, kind, gap);
+            }
             (Some(RowKind::Gpu(device)), Item::None)
                 if !state.used(device).contains(state.focus.selection.cursor)
                     && state.focus.selection.cursor != 0 =>

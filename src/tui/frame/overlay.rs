@@ -8,6 +8,7 @@ use crate::tui::keys;
 use crate::tui::state::troubles::{Trouble, Weight};
 use crate::tui::state::{ErrorPanel, State, Target};
 use crate::tui::view::{VIEWS, Views};
+use activity::text::counted;
 use causes::Group;
 
 /// What lies above the screen because a key asked for it.
@@ -301,7 +302,7 @@ fn fitted(line: &str, width: usize) -> Vec<String> {
 /// Draws why the last start failed, above the last good run; `foot` says which keys do something about it.
 pub fn error(error: &ErrorPanel, foot: &'static str, theme: &Theme, area: Rect, buf: &mut Buffer) {
     let width = usize::from(area.width).saturating_sub(4);
-    let lines: Vec<PanelLine> = error
+    let mut lines: Vec<PanelLine> = error
         .text
         .lines()
         .flat_map(|line| fitted(line, width))
@@ -319,6 +320,20 @@ pub fn error(error: &ErrorPanel, foot: &'static str, theme: &Theme, area: Rect, 
             vec![(line, style)]
         })
         .collect();
+    // Between the edges, the last line says how many errors have no room.
+    let room = usize::from(area.height).saturating_sub(3);
+    if lines.len() > room + 1 {
+        let begins = |it: &PanelLine| it[0].0.starts_with("error");
+        let more = lines.drain(room..).filter(begins).count();
+        let more = match more {
+            0 => "…".to_owned(),
+            _ => {
+                let more = counted(more as u64, "error", "errors");
+                format!("… {more} more: `cuptop check FILE` shows all")
+            }
+        };
+        lines.push(vec![(more, theme.fg(Role::Dim))]);
+    }
     Panel {
         theme,
         title: error.title.to_owned(),
@@ -327,4 +342,28 @@ pub fn error(error: &ErrorPanel, foot: &'static str, theme: &Theme, area: Rect, 
         lines,
     }
     .draw(area, buf);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_box_of_errors_says_how_many_have_no_room() {
+        let text = ["error: a key is misspelled\n --> a.toml\n |"; 4].join("\n");
+        let error = ErrorPanel {
+            title: "it did not run",
+            text,
+        };
+        let shown = |height| {
+            let area = Rect::new(0, 0, 80, height);
+            let mut buf = Buffer::empty(area);
+            super::error(&error, "esc closes", &Theme::default(), area, &mut buf);
+            let cells = buf.content().iter();
+            cells.map(ratatui::buffer::Cell::symbol).collect::<String>()
+        };
+        // Of twelve lines seven have room, and the next error begins with the tenth.
+        assert!(shown(10).contains("… 1 error more: `cuptop check FILE` shows all"));
+        assert!(!shown(14).contains("more"));
+    }
 }

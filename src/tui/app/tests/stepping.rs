@@ -371,3 +371,16 @@ fn a_share_says_what_it_is_of() {
     let run = legend(&mut app);
     assert!(run.contains("■ kernels 27 % of 224 ms"), "{run}");
 }
+
+#[test]
+fn a_gap_that_has_left_the_view_is_told_of_no_more() {
+    let mut app = opened(Size::new(120, 40));
+    press(&mut app, "L");
+    assert!(screen(&mut app).contains("▐GPU idle"));
+    press(&mut app, "]");
+    let next = screen(&mut app);
+    assert!(
+        !next.contains("▐GPU idle") && !next.contains("this gap"),
+        "{next}"
+    );
+}
