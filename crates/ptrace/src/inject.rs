@@ -116,6 +116,7 @@ fn way_in(request: &Request<'_>) -> Result<Loaded, Refused> {
     let pid = request.pid;
     let not_permitted = |error| Refused::NotPermitted { pid, error };
     let memory = Memory::open(pid).map_err(not_permitted)?;
+    let size = crate::process::size(pid);
     let maps = maps(pid).map_err(not_permitted)?;
     let unread = || Refused::failed("its libraries cannot be read");
     let libc = maps.iter().find(|it| it.is_libc() && it.offset == 0);
@@ -129,7 +130,8 @@ fn way_in(request: &Request<'_>) -> Result<Loaded, Refused> {
     ))?;
     let found = Search::new(pid, &memory, &maps, &locks).run(request)?;
     let has_library = |maps: &[Mapping]| maps.iter().any(|it| it.path.starts_with(request.mapping));
-    if arch::AT_ENTRY && !has_library(&maps) {
+    // The thread stands still by now, and to read all maps of a large program takes longer than that may.
+    if arch::AT_ENTRY && !has_library(&maps) && crate::process::size(pid) != size {
         // Who came first may have brought it meanwhile, or be about to. A call that was ended goes on by our hand alone.
         let now = crate::process::maps(pid).map_err(not_permitted)?;
         wait_for_others(pid, &now, &memory, Duration::ZERO)?;

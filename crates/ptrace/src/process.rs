@@ -93,6 +93,12 @@ pub(crate) fn field<'a>(status: &'a str, name: &str) -> &'a str {
     found.unwrap_or_default().trim()
 }
 
+/// The size of its address space in pages (`proc_pid_statm(5)`): whoever maps a library into it changes that.
+pub(crate) fn size(pid: u32) -> Option<String> {
+    let sizes = fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
+    sizes.split(' ').next().map(str::to_owned)
+}
+
 /// Who traces a thread, if somebody does.
 pub(crate) fn traced(pid: u32, tid: i32) -> Option<Refused> {
     let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).ok()?;
