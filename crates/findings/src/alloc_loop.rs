@@ -96,6 +96,8 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         _ => (OF_LOOP, "reuse", ""),
     };
     let line = calls.seen.telling(scope.trace);
+    let waits = scope.devices.iter().max_by_key(|f| f.idle_ns);
+    let ahead = waits.map_or(0, |f| scope.ahead(f, bound, |_| false));
     Some(Finding {
         title: format!(
             "{} between launches take {}{}{}{}",
@@ -115,6 +117,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         advice: advice.to_owned(),
         change: scope.change(change, line.as_ref()),
         cure,
+        beside_ns: ahead.min(idle - bound),
         refused: is_pool
             .then(|| "what goes back to the driver in syncs is not replayed".to_owned()),
         ..scope.found(span.len(), bound, &longest_first(calls.at))

@@ -15,6 +15,7 @@ mod change;
 mod cold_start;
 mod configs;
 mod copy_bound;
+mod copying;
 mod declared;
 mod default_stream;
 mod double;
@@ -445,6 +446,7 @@ rules! {
     RoundTrips "round-trips" Device(round_trips::check) [] "keeping arrays on the GPU";
     CopyBound "copy-bound" Device(copy_bound::check) [] "copying less";
     MemsetBound "memset-bound" Device(memset_bound::check) [] "setting less memory";
+    CopyKernels "copy-kernels" Device(copying::check) [] "copying less";
     MatrixVector "matrix-vector" Device(matrix_vector::check) [] "batching or quantising";
     OwnProducts "own-products" Device(own_products::check) [] "cuBLAS";
     ExposedCommunication "exposed-communication" Device(exposed_collectives::check) [] "overlapping communication";

@@ -3,10 +3,11 @@
 use super::limits::{full, name, time};
 use super::program::Framework;
 use super::scope::Config;
-use super::{Finding, Says, Scope, configs, declared};
+use super::{Finding, Says, Scope, configs};
 use activity::units::duration;
 use figures::DeviceFigures;
 use figures::communication::has_any;
+use trace::SourceKind;
 
 /// What such a kernel is called.
 const PRODUCT: &str = "matmul mat_mul matrixmul matrix_mul mmul gemm";
@@ -20,7 +21,10 @@ const OTHERS: [&str; 3] = [
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // Frameworks call libraries; what is written beside them does what these have not.
-    if scope.framework() != Framework::Cuda || !declared::kernels(scope, f).is_empty() {
+    // A lesson's kernels are what it teaches.
+    let source = &scope.trace.source;
+    let is_lesson = scope.planned.is_some() || source.simulated || source.kind == SourceKind::Cuda;
+    if scope.framework() != Framework::Cuda || is_lesson {
         return None;
     }
     let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();

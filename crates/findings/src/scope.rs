@@ -12,7 +12,7 @@ use activity::{Activity, Copy, Direction, LaunchShape, Ns, ShapeId, Span, What};
 use causes::evidence::{EVIDENCE_MAX, Evidence};
 use causes::graph::{CallId, CallKind, Engine, OpId};
 use causes::stacks::StackCounts;
-use causes::{Causes, Gap, Piece, Pieces, first_use};
+use causes::{Causes, Gap, Group, Piece, Pieces, first_use};
 use figures::shapes::ShapeRow;
 use figures::{DeviceFigures, Peaks};
 use jobs::JobAnalysis;
@@ -241,6 +241,27 @@ impl<'a> Scope<'a> {
             until = next.max(until);
         }
         (free - idle).max(0)
+    }
+
+    /// Idle time of launches, but for gaps that are told of. It goes, too, where the launching thread gains so much time: launches then run
+    /// ahead. Where it is more than half of that, launching is a cause of its own.
+    pub(super) fn ahead(
+        &self,
+        f: &DeviceFigures,
+        gained: Ns,
+        is_told: impl Fn(&Gap) -> bool,
+    ) -> Ns {
+        // What lies behind a copy goes with that.
+        let graph = self.causes.graph();
+        let is_behind = |gap: &Gap| {
+            let last = self.ops_around(f, gap.span.start).0.last();
+            last.is_some_and(|&op| matches!(graph.what(self.trace, op), What::Kernel(_)))
+        };
+        let is_its = |gap: &Gap, it: &Piece| {
+            self.causes.group(*gap, it) == Group::Launch && !is_told(gap) && is_behind(gap)
+        };
+        let idle = self.idle_that(f, is_its);
+        if 2 * idle <= gained { idle } else { 0 }
     }
 
     /// The processes that have operations on a device.

@@ -1071,6 +1071,37 @@ fn only_what_recurs_to_the_end_is_compiled_again_and_again() {
     advice(0..6).must_begin("Warm up before measuring");
 }
 
+/// Kernels of 1 ms, each 50 ms behind the one before, and XLA at work for 40 ms in these pauses. No steps are known.
+#[test]
+fn a_function_that_xla_compiles_up_to_the_end_is_compiled_anew_and_no_cold_start() {
+    let found = |names: [&str; 2], rounds: Ns, others: Ns| {
+        let mut scene = Scene::new();
+        for i in 0..rounds + others {
+            let at = i * 50 * MS;
+            scene.call("cuLaunchKernel", at, at + 5_000);
+            scene.kernel("k", 1, at + 6_000, at + MS);
+            if i < rounds {
+                let name = format!("XlaCompile:#module={}#", names[i as usize % 2]);
+                scene.range(RangeKind::Nvtx, &name, 0, at + 5 * MS, at + 45 * MS);
+            }
+        }
+        let at = (rounds + others) * 50 * MS;
+        scene.call("cuLaunchKernel", at, at + 5_000);
+        scene.kernel("k", 1, at + 6_000, at + MS);
+        sick("cold-start", &mut scene)
+    };
+    let it = found(["jit_step"; 2], 12, 0);
+    it.advice.must_begin("It is compiled anew again and again");
+    assert_eq!(it.cure, "compiling once");
+    // Each of two functions alone is at work for less than half of the time; parts of one are tried.
+    let [few, parts] = [["jit_a", "jit_b"], ["gemm_fusion_dot"; 2]].map(|it| found(it, 14, 0));
+    few.advice.must_begin("Warm up before measuring");
+    parts.advice.must_begin("Warm up before measuring");
+    // A start with as many rounds, and work as long behind it.
+    let start = found(["jit_step"; 2], 12, 12);
+    start.advice.must_begin("Warm up before measuring");
+}
+
 #[test]
 fn what_loads_code_for_a_moment_was_not_shown_to_be_built() {
     // The CPU works for so long before the first launches of three kernels, and loads code for a quarter of that.

@@ -215,6 +215,32 @@ fn what_most_kernels_do_comes_next_where_the_gpu_waits() {
     assert_eq!(of(vec!["hgemm", "hgemm"]), None);
 }
 
+/// Kernels that copy for 6 of 10 ms; for 4; and where slopes say that weights change, so that they are converted in each step.
+#[test]
+fn what_grows_by_cat_and_what_autocast_converts_take_most_of_kernel_time() {
+    let of = |name: &str, copies, other: &str| {
+        let mut busy = Busy::default();
+        for (name, tenths) in [(name, copies), (other, 100 - copies)] {
+            busy.kernel(name, 2_904, tenths, None);
+        }
+        busy.found("copy-kernels")
+    };
+    let cat = "void at::native::(anonymous namespace)::CatArrayBatchedCopy_aligned16_contig<>";
+    let half =
+        "void at::native::vectorized_elementwise_kernel<8, at::native::bfloat16_copy_kernel_cuda>";
+    let it = of(cat, 60, "gemm").expect("most of it");
+    assert_eq!((it.bound_ns, it.cure), (6_000_000, "writing into place"));
+    it.change[0].to_string().must_begin("torch.cat: ");
+    let it = of(half, 60, "gemm").expect("most of it");
+    assert_eq!((it.bound_ns, it.cure), (6_000_000, "converting once"));
+    assert_eq!(it.change[0].to_string(), "model.to: torch.bfloat16");
+    assert_eq!(of(cat, 40, "gemm"), None);
+    assert_eq!(of(half, 60, "multi_tensor_apply_kernel<FusedAdam>"), None);
+    // As it is made contiguous, a tensor keeps its type.
+    let plain = "void at::native::elementwise_kernel<128, 4, at::native::direct_copy_kernel_cuda>";
+    assert_eq!(of(plain, 60, "gemm"), None);
+}
+
 /// Each of three operations of Adam's formula goes through all parameters: two of 4.2 ms could go. One kernel of all of it does not, nor what
 /// scales slopes outside of its step, nor an optimizer that has no such kernel.
 #[test]

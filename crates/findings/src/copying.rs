@@ -1,0 +1,104 @@
+//! Kernels that copy what the GPU has: tensors that grow by `torch.cat`, and weights that autocast converts at each use.
+
+use super::limits::{full, time};
+use super::scope::Config;
+use super::words::seen_at;
+use super::{DeviceFigures, Finding, Rule, Says, Scope, configs};
+use activity::units::duration;
+use causes::graph::NONE;
+use causes::stacks::StackCounts;
+
+struct Copying {
+    is_its: fn(&str) -> bool,
+    does: &'static str,
+    advice: &'static str,
+    cure: &'static str,
+    change: &'static str,
+}
+
+const KINDS: [Copying; 3] = [
+    Copying {
+        is_its: |name| name.contains("CatArrayBatchedCopy"),
+        does: "torch.cat",
+        advice: "What grows by torch.cat is read and written anew each time. Make room for all of it once, and write each part into its place.",
+        cure: "writing into place",
+        change: "torch.cat: in place of it room that is made once",
+    },
+    Copying {
+        is_its: |name| name.contains("bfloat16_copy_kernel"),
+        does: "conversions to bfloat16",
+        advice: CONVERTS,
+        cure: "converting once",
+        change: "model.to: torch.bfloat16",
+    },
+    Copying {
+        is_its: |name| name.contains("::float16_copy_kernel"),
+        does: "conversions to float16",
+        advice: CONVERTS,
+        cure: "converting once",
+        change: "model.to: torch.float16",
+    },
+];
+
+const CONVERTS: &str = "Autocast converts weights at each use. Where nothing trains them, convert the model once, before the loop.";
+
+/// So many launches say which line makes them.
+const LOOKED_AT: usize = 8192;
+
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    let found = KINDS.iter().filter_map(|kind| kind.found(scope, f));
+    found.max_by_key(|it| it.bound_ns)
+}
+
+impl Copying {
+    fn found(&self, scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+        let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
+        all.retain(|it| (self.is_its)(full(scope, it)));
+        let (taken, kernels) = (time(&all), configs::kernel_time(scope, f));
+        // An optimizer changes weights, so that they have to be converted in each step.
+        let is_trained = self.advice == CONVERTS
+            && scope.has_name(|it| it.contains("multi_tensor_apply") || it.contains("ackward"));
+        let is_most = cases::MOST_OF_KERNELS.is_reached_by(kernels.share(taken));
+        if all.is_empty() || is_trained || !is_most || !configs::is_worth(scope, f, taken) {
+            return None;
+        }
+        let line = launching(scope, f, &all).telling(scope.trace);
+        let does = self.does;
+        Some(Finding {
+            title: format!(
+                "{does}: {} ({}){}",
+                duration(taken),
+                kernels.words(taken),
+                seen_at(line.as_ref())
+            ),
+            advice: format!("{}{}", configs::first(f), self.advice),
+            change: scope.changes(self.change, None),
+            says: Some(Says::of_kernels(
+                f,
+                format!("{} in {does}", kernels.of_it(taken)),
+            )),
+            instead_of: &[Rule::LatencyBound, Rule::MemoryChain],
+            cure: self.cure,
+            // Fewer kernels are waited for less.
+            beside_ns: f.idle_ns,
+            ..scope.found(f.span_ns, taken, &configs::places(scope, f, &all))
+        })
+    }
+}
+
+/// What the CPU was seen at before it had launched them.
+fn launching(scope: &Scope, f: &DeviceFigures, of: &[&Config]) -> StackCounts {
+    let (graph, mut seen) = (scope.causes.graph(), StackCounts::default());
+    let ran = configs::ran(scope, f, of);
+    for (place, ..) in ran.iter().step_by(ran.len().div_ceil(LOOKED_AT).max(1)) {
+        let (call, op) = (graph.call_at(*place), graph.op_at(place.0, place.1));
+        if let (Some(op), true) = (op, call != NONE) {
+            let own = graph.calls.span(call);
+            let before = graph.calls.previous[call as usize];
+            let from = (before != NONE).then(|| graph.calls.span(before).end);
+            let span = activity::Span::new(from.unwrap_or(own.start).min(own.start), own.end);
+            scope.causes.add_samples(op, span, &mut seen);
+        }
+    }
+    seen
+}
