@@ -13,6 +13,9 @@ use trace::Trace;
 const IDLE: f64 = 0.5;
 const BUSY: Ns = 100;
 
+/// Steps of which so many times the time ran are next to nothing of it.
+const STEPS: Ns = 50;
+
 /// A start of less is not what anybody waits for.
 const LEAST: Ns = 100_000_000;
 
@@ -26,26 +29,32 @@ pub fn lead(
     let Some(whole) = verdicts.first_mut().filter(|it| is_short(it)) else {
         return;
     };
+    // All that ran, also before the steps: those alone are a part of it.
+    let ran = trace.operations_extent().map_or(0, |it| it.len());
+    let ran = ran.max(whole.span_ns);
     let told = outside::told(trace, causes).into_iter();
     let outside = told.map(|(time, text)| (time, text.clone(), text, None));
-    let outside = outside.filter(|it| whole.idle >= IDLE || it.0 > BUSY * whole.span_ns);
+    let outside = outside.filter(|it| whole.idle >= IDLE || it.0 > BUSY * ran);
     let cold = findings.iter().filter(|it| it.rule == Rule::ColdStart);
     let cold = cold.filter(|it| whole.idle >= IDLE || !it.next.is_empty());
     let cold = cold.map(|it| (it.bound_ns, it.title.clone(), String::new(), Some(it.next)));
-    let most = outside.chain(cold).max_by_key(|it| it.0);
-    let most = most.filter(|it| it.0 >= LEAST);
-    let times = |time: Ns| time as f64 / whole.span_ns.max(1) as f64;
-    let most = most.filter(|it| cases::ELSEWHERE_TIMES.is_reached_by(times(it.0)));
+    // A start-up is told before its steps only where these are next to nothing of what ran.
+    let is_little = whole.steps.is_none() || STEPS * whole.span_ns <= ran;
+    let is_long = |it: &(Ns, String, String, Option<&str>)| {
+        let of = match it.3 {
+            Some(_) if is_little => whole.span_ns,
+            _ => ran,
+        };
+        let times = it.0 as f64 / of.max(1) as f64;
+        it.0 >= LEAST && cases::ELSEWHERE_TIMES.is_reached_by(times)
+    };
+    let most = outside.chain(cold).filter(is_long).max_by_key(|it| it.0);
     let Some(((time, mut text, said, next), all)) = most.zip(outside::recorded(trace)) else {
         return;
     };
     let was = std::mem::take(&mut whole.text);
     if next.is_none() {
-        let of = match whole.steps {
-            Some(_) => "its steps take",
-            None => "the GPU's work spans",
-        };
-        text = format!("CPU-bound: {text}; {of} {}", duration(whole.span_ns));
+        text = format!("CPU-bound: {text}; the GPU's work spans {}", duration(ran));
     }
     let gain = whole.gain.take();
     whole.beside.retain(|it| *it != said);
