@@ -281,14 +281,13 @@ impl Cold<'_, '_> {
 
     /// Whether something is built step by step, up to the end: in steps that are told of nothing is new any more.
     fn is_each(&self, time: Ns) -> bool {
-        let goes_on = self.scope.window.is_some() || self.recurs();
-        goes_on
-            && self.at.len() >= STEPS_BUILT
-            && (self.built.is_empty() || self.is_rebuilt)
+        let again = self.built.is_empty() || self.is_rebuilt;
+        self.at.len() >= STEPS_BUILT
             && self.builds_until() >= self.whole.start + self.whole.len() / 2
             && [Work::Compiling, Work::Building]
                 .iter()
                 .any(|it| self.has.is_mostly(*it, time))
+            && (self.scope.window.is_some() && again || self.recurs())
     }
 
     /// Whether XLA compiles one function of the program over and over up to the end, for most of the time from the second round on.

@@ -1,6 +1,6 @@
 //! Kernels that copy what the GPU has: tensors that grow by `torch.cat`, and weights that autocast converts at each use.
 
-use super::limits::{full, time};
+use super::limits::{full, is_backward, time};
 use super::scope::Config;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Rule, Says, Scope, configs};
@@ -57,7 +57,7 @@ impl Copying {
         let (taken, kernels) = (time(&all), configs::kernel_time(scope, f));
         // An optimizer changes weights, so that they have to be converted in each step.
         let is_trained = self.advice == CONVERTS
-            && scope.has_name(|it| it.contains("multi_tensor_apply") || it.contains("ackward"));
+            && scope.has_name(|it| it.contains("multi_tensor_apply") || is_backward(it));
         let is_most = cases::MOST_OF_KERNELS.is_reached_by(kernels.share(taken));
         if all.is_empty() || is_trained || !is_most || !configs::is_worth(scope, f, taken) {
             return None;

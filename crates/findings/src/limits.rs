@@ -239,8 +239,11 @@ const TRAINS: &str = "bn_fw_tr";
 const EVAL: &str =
     "Batch norms work as in training, without a backward pass: for inference call model.eval().";
 
-fn is_backward(name: &str) -> bool {
-    has_any(name, "ackward bn_bw dgrad wgrad ptimizer")
+pub(super) fn is_backward(name: &str) -> bool {
+    has_any(
+        name,
+        "backward Backward bn_bw dgrad wgrad optimizer Optimizer",
+    )
 }
 
 /// Whether a kernel does something to each element, by PyTorch's names and CuPy's. A batch norm does, with what cuDNN calls it.
