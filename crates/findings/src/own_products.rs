@@ -21,10 +21,11 @@ const OTHERS: [&str; 3] = [
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // Frameworks call libraries; what is written beside them does what these have not.
-    // A lesson's kernels are what it teaches.
+    // A lesson's kernels are what it teaches, and Kineto is a framework's.
     let source = &scope.trace.source;
     let is_lesson = scope.planned.is_some() || source.simulated || source.kind == SourceKind::Cuda;
-    if scope.framework() != Framework::Cuda || is_lesson {
+    let is_kineto = source.kind == SourceKind::Kineto;
+    if scope.framework() != Framework::Cuda || is_lesson || is_kineto {
         return None;
     }
     let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
