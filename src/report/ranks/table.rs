@@ -25,7 +25,7 @@ pub fn columns<'a>() -> Vec<Column<Means<'a>>> {
         column("idle", 5, |it| it.part(|rank| rank.span.len() - rank.busy_ns)).dim(),
         column("transfer", 0, |it| it.mean(|rank| rank.transfer_ns)),
         column("last", 5, Means::last),
-        column("late up to", 10, |it| duration(it.ranks.iter().map(|rank| rank.latest_ns).max().unwrap_or(0))),
+        column("late max", 8, |it| duration(it.ranks.iter().map(|rank| rank.latest_ns).max().unwrap_or(0))),
         column("clock", 9, |it| it.clock(|rank| duration(rank.offset_ns), "wall")).dim().spare(1),
         column("drift", 0, |it| it.clock(|rank| format!("{:+.1} ppm", rank.drift_ppm), "")),
         // As many as there is room for: see `because`.

@@ -11,7 +11,7 @@ use activity::Span;
 use trace::Trace;
 
 /// What the table can be ordered by; `host` folds each host into one line.
-const ORDERS: [&str; 4] = ["rank", "late up to", "waiting", "host"];
+const ORDERS: [&str; 4] = ["rank", "late max", "waiting", "host"];
 /// Ranks that are late and have a sentence above the others.
 const TOLD: usize = 2;
 
@@ -134,7 +134,7 @@ fn lines(job: &LateRanks, order: usize, filter: &mut Filter) -> Vec<RankRow> {
 fn ordered(job: &LateRanks, order: usize) -> Vec<RankRow> {
     let mut ranks: Vec<usize> = (0..job.ranks.len()).collect();
     match ORDERS[order] {
-        "late up to" => ranks.sort_by_key(|&i| std::cmp::Reverse(job.ranks[i].latest_ns)),
+        "late max" => ranks.sort_by_key(|&i| std::cmp::Reverse(job.ranks[i].latest_ns)),
         "waiting" => ranks.sort_by_key(|&i| std::cmp::Reverse(job.ranks[i].exposed_wait_ns)),
         "host" => {
             ranks.sort_by(|&a, &b| (&job.ranks[a].host, a).cmp(&(&job.ranks[b].host, b)));
