@@ -1,5 +1,7 @@
 //! Time that only the first run pays: modules loaded, functions loaded on first use, code compiled, libraries started.
 
+mod again;
+
 use super::program::Framework;
 use super::{Finding, Occurrence, Scope, Severity, longest_first};
 use activity::text::listed;
@@ -12,8 +14,6 @@ use figures::DeviceFigures;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace::{LaneId, LaneKind, SourceKind, Trace};
 
-/// So often code is built anew, and not for the first time.
-const STEPS_BUILT: usize = 3;
 const ANEW: &str = "It is compiled anew again and again: keep shapes and static arguments the same from step to step, or pad them.";
 
 pub(super) fn check(scope: &Scope) -> Option<Finding> {
@@ -277,50 +277,6 @@ impl Cold<'_, '_> {
             true => Span::new(ended, call.end),
             false => call,
         }
-    }
-
-    /// Whether something is built step by step, up to the end: in steps that are told of nothing is new any more.
-    fn is_each(&self, time: Ns) -> bool {
-        let again = self.built.is_empty() || self.is_rebuilt;
-        self.at.len() >= STEPS_BUILT
-            && self.builds_until() >= self.whole.start + self.whole.len() / 2
-            && [Work::Compiling, Work::Building]
-                .iter()
-                .any(|it| self.has.is_mostly(*it, time))
-            && (self.scope.window.is_some() && again || self.recurs())
-    }
-
-    /// Whether XLA compiles one function of the program over and over up to the end, for most of the time from the second round on.
-    fn recurs(&self) -> bool {
-        let trace = self.scope.trace;
-        let mut by: FxHashMap<&str, Vec<Span>> = FxHashMap::default();
-        for (_, at) in &self.at {
-            let Occurrence::Row(place) = *at else {
-                continue;
-            };
-            if let Some(name) = trace_name(self.scope, place).and_then(function) {
-                let span = self.on_all(trace.activity(place.0, place.1).span, place);
-                by.entry(name).or_default().push(span);
-            }
-        }
-        let is_one = |rounds: &mut Vec<Span>| {
-            rounds.sort_unstable();
-            let (Some(second), Some(last)) = (rounds.get(1), rounds.last()) else {
-                return false;
-            };
-            let taken: Ns = rounds[1..].iter().map(|it| it.len()).sum();
-            cases::LOOP_MIN.is_reached_by(rounds.len())
-                && 2 * taken >= self.whole.end - second.start
-                && 8 * (self.whole.end - last.end) <= self.whole.len()
-        };
-        by.values_mut().any(is_one)
-    }
-
-    /// Until when something was built.
-    fn builds_until(&self) -> Ns {
-        let built = [Work::Compiling, Work::Building].map(|it| &self.has.spans[it as usize]);
-        let built = built.into_iter().flatten();
-        built.map(|it| it.start).max().unwrap_or(Ns::MIN)
     }
 
     fn add_first_calls(&mut self) {
@@ -599,13 +555,6 @@ fn tunes(scope: &Scope, seen: &StackCounts) -> bool {
 /// Whether the program's calls are CUDA's: HIP and old TensorFlow have no such setting.
 fn is_cuda(scope: &Scope) -> bool {
     !scope.has_name(|it| it.starts_with("hip") || it.starts_with("Launch of "))
-}
-
-/// The function of the program that a range of XLA compiles. Parts of it are compiled several times to try which is fastest.
-fn function(range: &str) -> Option<&str> {
-    let module = range.strip_prefix("XlaCompile:#module=")?;
-    let is_own = module.starts_with("jit_") || module.starts_with("pmap_");
-    is_own.then_some(module)
 }
 
 /// How much of `parts` lies within `spans`.

@@ -14,6 +14,8 @@ struct Copying {
     advice: &'static str,
     cure: &'static str,
     change: &'static str,
+    /// Whether it is of weights: an optimizer changes them, so that they have to be converted in each step.
+    is_of_weights: bool,
 }
 
 const KINDS: [Copying; 3] = [
@@ -23,6 +25,7 @@ const KINDS: [Copying; 3] = [
         advice: "What grows by torch.cat is read and written anew each time. Make room for all of it once, and write each part into its place.",
         cure: "writing into place",
         change: "torch.cat: in place of it room that is made once",
+        is_of_weights: false,
     },
     Copying {
         is_its: |name| name.contains("bfloat16_copy_kernel"),
@@ -30,6 +33,7 @@ const KINDS: [Copying; 3] = [
         advice: CONVERTS,
         cure: "converting once",
         change: "model.to: torch.bfloat16",
+        is_of_weights: true,
     },
     Copying {
         is_its: |name| name.contains("::float16_copy_kernel"),
@@ -37,6 +41,7 @@ const KINDS: [Copying; 3] = [
         advice: CONVERTS,
         cure: "converting once",
         change: "model.to: torch.float16",
+        is_of_weights: true,
     },
 ];
 
@@ -55,11 +60,12 @@ impl Copying {
         let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
         all.retain(|it| (self.is_its)(full(scope, it)));
         let (taken, kernels) = (time(&all), configs::kernel_time(scope, f));
-        // An optimizer changes weights, so that they have to be converted in each step.
-        let is_trained = self.advice == CONVERTS
-            && scope.has_name(|it| it.contains("multi_tensor_apply") || is_backward(it));
         let is_most = cases::MOST_OF_KERNELS.is_reached_by(kernels.share(taken));
-        if all.is_empty() || is_trained || !is_most || !configs::is_worth(scope, f, taken) {
+        if all.is_empty() || !is_most || !configs::is_worth(scope, f, taken) {
+            return None;
+        }
+        let trains = |it: &str| it.contains("multi_tensor_apply") || is_backward(it);
+        if self.is_of_weights && scope.has_name(trains) {
             return None;
         }
         let line = launching(scope, f, &all).telling(scope.trace);
