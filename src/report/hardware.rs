@@ -9,7 +9,7 @@ use activity::units::{bytes, count, duration, number, percent, share};
 use figures::DeviceFigures;
 use figures::hardware::{self, GpuFigures, HardwareFigures, show};
 use figures::off_cpu::{HostIdle, OffCpuFigures};
-use findings::watching::WatchingCost;
+use figures::watching::WatchingCost;
 use trace::Trace;
 
 /// What was read, with the line on the machine.

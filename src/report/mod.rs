@@ -47,9 +47,9 @@ use figures::serving::Serving;
 use figures::tables::{self, NameRow};
 use figures::variants::measure::{self, Speedup};
 use figures::variants::work::{self, Work};
+use figures::watching::WatchingCost;
 use figures::{DeviceFigures, Peaks, VariantFigures};
 use findings::Finding;
-use findings::watching::WatchingCost;
 use scenario::plan::Plan;
 use trace::{Trace, parallel};
 

@@ -8,7 +8,7 @@
 //! and [`steps`] finds the iterations of a program ([`serving`]: those of a
 //! server of a language model). [`off_cpu`] has what the CPU did in a gap. [`hardware`] has what
 //! counters said meanwhile, [`stalls`] what kernels waited for, and [`lines`] at which line the program was. [`nodes`] has
-//! who asked for what in a CUDA graph.
+//! who asked for what in a CUDA graph, and [`watching`] what recording may have cost.
 
 pub mod breakdown;
 pub mod busy;
@@ -31,6 +31,7 @@ pub mod stalls;
 pub mod steps;
 pub mod tables;
 pub mod variants;
+pub mod watching;
 
 pub use device::*;
 pub use variants::VariantFigures;

@@ -2,9 +2,9 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::program::Framework;
 use super::words::seen_at;
 use super::{Finding, Occurrence, Scope, cold_start, longest_first};
+use ::program::Framework;
 use activity::stats::lower_median;
 use activity::text::counted;
 use activity::units::{duration, share};

@@ -2,8 +2,8 @@
 
 mod again;
 
-use super::program::Framework;
 use super::{Finding, Occurrence, Scope, Severity, longest_first};
+use ::program::Framework;
 use activity::text::listed;
 use activity::units::{duration, share};
 use activity::{NameId, Ns, Span, What};

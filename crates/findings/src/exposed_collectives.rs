@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashSet;
 
-use super::program::Framework;
 use super::{DeviceFigures, Finding, Occurrence, Says, Scope, Severity};
 use crate::thresholds;
+use ::program::Framework;
 use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{duration, percent};
 use activity::{Ns, Span, What};

@@ -2,10 +2,10 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::program::Framework;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first};
 use super::{asleep, gil};
+use ::program::Framework;
 use activity::units::{duration, percent, share};
 use activity::{Frame, NameId, Ns, Span};
 use causes::graph::OpId;

@@ -8,8 +8,8 @@ use std::collections::BinaryHeap;
 
 use rustc_hash::FxHashMap;
 
-use super::program::Framework;
 use super::{DeviceFigures, EVIDENCE_MAX, Finding, Occurrence, Says, Scope, configs};
+use ::program::Framework;
 use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{duration, percent};
 use activity::{Direction, NameId, Ns, Span};

@@ -3,7 +3,6 @@
 //! A rule checks a timeline, or one pass of it, and finds nothing or makes one [`Finding`]. That says what the rule
 //! saw, where, how much time it could cost at most, and what to do about it. Thresholds and
 //! exceptions are rows of the table of cases, each with the inputs that ask for it, or stand in [`thresholds`].
-//! [`watching`] says what recording may have cost.
 //! `docs/FINDINGS.md` has a row of each rule for readers.
 
 mod alloc_loop;
@@ -11,7 +10,6 @@ mod around;
 pub mod asleep;
 mod attention;
 mod below_roof;
-mod change;
 mod cold_start;
 mod configs;
 mod copy_bound;
@@ -51,7 +49,6 @@ mod round_trips;
 mod saving;
 mod scope;
 mod shared_gpu;
-mod source;
 mod stalled;
 mod sync_loop;
 mod tensor_cores;
@@ -68,19 +65,18 @@ mod under_filled;
 mod unfused;
 mod unwaited;
 mod watched;
-pub mod watching;
 mod words;
 
 use serde::{Serialize, Serializer};
 
+pub use self::program::HOST_FUNCTION;
+pub use ::program::{Change, at_lines};
 use causes::Bound;
 use causes::evidence::{EVIDENCE_MAX, Evidence};
-pub use change::{Change, HOST_FUNCTION};
 pub use machine::check as machine;
 pub use saving::{Per, Predicted};
 use scope::{At, Copied, longest_first};
 pub use scope::{Occurrence, Scope};
-pub use source::at_lines;
 pub use watched::distorts;
 
 use activity::Ns;

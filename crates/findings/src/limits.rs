@@ -1,6 +1,6 @@
 //! What limits kernels, by their launch and by counters: a last wave, waiting, memory.
 
-use super::program::Framework;
+use ::program::Framework;
 
 use super::scope::Config;
 use super::{Finding, Occurrence, Says, Scope, Severity, declared};

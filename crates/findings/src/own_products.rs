@@ -1,9 +1,9 @@
 //! Products of matrices by a kernel of the program's own, where cuBLAS has one that is several times as fast.
 
 use super::limits::{full, name, time};
-use super::program::Framework;
 use super::scope::Config;
 use super::{Finding, Says, Scope, configs};
+use ::program::Framework;
 use activity::units::duration;
 use figures::DeviceFigures;
 use figures::communication::has_any;

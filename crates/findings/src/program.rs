@@ -1,20 +1,28 @@
-//! What is known of a program by names and by its own files.
+//! What is known of a program by its names and calls.
 
 use std::any::TypeId;
-use std::io::Read as _;
-use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::UNIX_EPOCH;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use activity::{Ns, door};
 use causes::graph::CallId;
-use trace::Trace;
-use trace::samples::short_file;
+use program::{Files, Framework};
 
-/// Larger files are not read; nor are those without a size, such as pipes, devices and those of the kernel.
-const BYTES_MAX: u64 = 1 << 20;
+/// The cure of steps that host functions in a stream make longer.
+pub const HOST_FUNCTION: &str = "host-function";
+
+/// The words of a cure, for what a program is written in. They are data: see `changes.txt`.
+pub(super) fn words_of(cure: &str, of: Framework) -> Option<&'static str> {
+    let lines = include_str!("changes.txt")
+        .lines()
+        .map(|it| it.splitn(3, ' '));
+    let mut lines = lines.map(|mut it| [it.next(), it.next(), it.next()]);
+    let name = format!("{of:?}").to_lowercase();
+    let is_it = |it: &[Option<&str>; 3]| {
+        it[0] == Some(cure) && [name.as_str(), "*"].contains(&it[1].unwrap_or_default())
+    };
+    lines.find(is_it)?[2]
+}
 
 /// What is known of a program by names and files: both are looked at once, by the rule that asks first.
 #[derive(Debug, Default)]
@@ -30,8 +38,8 @@ pub(super) struct Program {
     pub needed: OnceLock<FxHashMap<usize, Vec<CallId>>>,
     /// Whether it has names of some kind, by who asks.
     names: Mutex<FxHashMap<TypeId, bool>>,
-    /// The text of each file that was asked for, by path; `None` of what is not read.
-    texts: Mutex<FxHashMap<String, Option<Arc<str>>>>,
+    /// Its source files.
+    pub files: Files,
 }
 
 impl Program {
@@ -40,75 +48,6 @@ impl Program {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         *names.entry(asked).or_insert_with(has)
     }
-
-    /// The text of a plain file of some size that is older than what was recorded until then.
-    pub(super) fn text(&self, path: &str, until: Ns) -> Option<Arc<str>> {
-        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
-        let text = texts.entry(path.to_owned());
-        text.or_insert_with(|| read(path, until)).clone()
-    }
-}
-
-/// What calls CUDA.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Framework {
-    PyTorch,
-    Jax,
-    CuPy,
-    Numba,
-    /// CUDA itself, or something else on it.
-    Cuda,
-}
-
-/// By framework, what only its programs have: parts of names of ranges and kernels, and folders of source files.
-const NAMES: [(Framework, &[&str]); 4] = [
-    (
-        Framework::PyTorch,
-        &["aten::", "at::native", "c10::", "torch/"],
-    ),
-    (Framework::Jax, &["Xla", "PjitFunction", "jax/"]),
-    (Framework::CuPy, &["cupy_", "cupy/"]),
-    (Framework::Numba, &["cudapy", "numba/"]),
-];
-
-impl Framework {
-    /// The first of those whose names a timeline has.
-    pub(super) fn of(trace: &Trace) -> Framework {
-        let names = trace.names();
-        let names = (0..names.len() as u32).map(|id| names.full(id));
-        let names: Vec<&str> = names.collect();
-        let files: Vec<&str> = trace.stacks().files().map(short_file).collect();
-        let has = |word: &&str| match word.ends_with('/') {
-            true => files.iter().any(|it| it.starts_with(*word)),
-            false => names.iter().any(|it| has_word(it, word)),
-        };
-        // Others compile on the way, too: only XLA's kernels are called so beside it.
-        let is_jitted = || has(&"jit_") && names.iter().any(|it| it.contains("fusion"));
-        let is_one = |it: &&(Framework, &[&str])| {
-            it.1.iter().any(has) || it.0 == Framework::Jax && is_jitted()
-        };
-        let found = NAMES.iter().find(is_one);
-        found.map_or(Framework::Cuda, |it| it.0)
-    }
-}
-
-/// Whether a word, or one that it begins, stands in a name: "jit_step" has "jit_", "codeinst_to_jit_impl" of Julia does not.
-fn has_word(name: &str, word: &str) -> bool {
-    let mut at = name.match_indices(word);
-    at.any(|(at, _)| !name[..at].ends_with(|c: char| c == '_' || c.is_ascii_alphabetic()))
-}
-
-fn read(path: &str, until: Ns) -> Option<Arc<str>> {
-    let path = Some(Path::new(path)).filter(|it| it.is_absolute())?;
-    let file = door::open(path).ok()?;
-    let about = file.metadata().ok()?;
-    let changed = about.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    if !(1..=BYTES_MAX).contains(&about.len()) || changed.as_nanos() > until as u128 {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    file.take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into())
 }
 
 #[cfg(test)]
@@ -116,37 +55,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_framework_is_told_by_whole_words() {
-        for (name, word, expected) in [
-            ("jit_step", "jit_", true),
-            ("XlaModule:#hlo_module=jit_step#", "jit_", true),
-            ("jl_emit_codeinst_to_jit_impl", "jit_", false),
-            ("void at::native::add<float>", "at::native", true),
-            ("_ZN6cudapy8__main__3addE", "cudapy", true),
-        ] {
-            assert_eq!(has_word(name, word), expected, "{name}");
+    fn every_cure_is_named_by_a_rule_and_has_words_for_every_framework() {
+        use Framework::{CuPy, Cuda, Jax, Numba, PyTorch};
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
+        let files = std::fs::read_dir(folder).expect("the rules").flatten();
+        let texts = files.filter_map(|it| std::fs::read_to_string(it.path()).ok());
+        let rules = texts.collect::<Vec<_>>().join("\n");
+        let lines = include_str!("changes.txt").lines().skip(3);
+        for cure in lines.filter_map(|it| it.split(' ').next()) {
+            assert!(
+                rules.contains(&format!("\"{cure}\"")),
+                "nobody asks for {cure}"
+            );
+            for of in [Cuda, CuPy, Jax, Numba, PyTorch] {
+                let words = words_of(cure, of).unwrap_or_else(|| panic!("no words for {cure}"));
+                let has_both = |it: &str| {
+                    it.split_once(": ")
+                        .is_some_and(|it| !it.0.is_empty() && !it.1.is_empty())
+                };
+                assert!(words.split("; ").all(has_both), "{words}");
+            }
         }
-    }
-
-    #[test]
-    fn only_a_plain_file_of_some_size_from_before_is_read() {
-        assert!(
-            read("Cargo.toml", Ns::MAX).is_none(),
-            "a path that says not where"
-        );
-        assert!(read("/dev/zero", Ns::MAX).is_none());
-        let pipe = std::env::temp_dir().join(format!("cuptop-fifo-{}", std::process::id()));
-        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
-        assert!(made.is_ok_and(|it| it.success()));
-        // Nobody writes: opened in the ordinary way it would be waited for.
-        assert!(read(&pipe.to_string_lossy(), Ns::MAX).is_none());
-        std::fs::remove_file(&pipe).expect("the pipe");
-        assert!(read("/proc/self/maps", Ns::MAX).is_none());
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
-        assert!(read(file, Ns::MAX).is_some());
-        assert!(
-            read(file, 1_000_000_000_000_000_000).is_none(),
-            "younger than what was recorded"
-        );
     }
 }

@@ -4,16 +4,17 @@ use std::any::TypeId;
 use std::cmp::Reverse;
 use std::sync::{Arc, OnceLock};
 
-use super::program::Program;
+use super::program::{Program, words_of};
 use super::{Finding, Severity};
-use crate::watching::WatchingCost;
+use ::program::{Change, Framework, Sources};
 use activity::units::share;
 use activity::{Activity, Copy, Direction, LaunchShape, Ns, ShapeId, Span, What};
 use causes::evidence::{EVIDENCE_MAX, Evidence};
 use causes::graph::{CallId, CallKind, Engine, OpId};
-use causes::stacks::StackCounts;
+use causes::stacks::{LineShare, StackCounts};
 use causes::{Causes, Gap, Group, Piece, Pieces, first_use};
 use figures::shapes::ShapeRow;
+use figures::watching::WatchingCost;
 use figures::{DeviceFigures, Peaks};
 use jobs::JobAnalysis;
 use scenario::plan::VariantPlan;
@@ -359,6 +360,26 @@ impl<'a> Scope<'a> {
             bound_ns,
             ..Finding::default()
         }
+    }
+}
+
+impl Scope<'_> {
+    /// What to change of a program that was seen at a line, as far as it is not done there.
+    pub fn change(&self, cure: &str, seen: Option<&LineShare>) -> Vec<Change> {
+        let told = words_of(cure, self.framework());
+        debug_assert!(cure.is_empty() || told.is_some(), "no words for {cure}");
+        told.map_or_else(Vec::new, |told| self.changes(told, seen))
+    }
+
+    /// The same in words as `changes.txt` has them.
+    pub(super) fn changes(&self, told: &str, seen: Option<&LineShare>) -> Vec<Change> {
+        Sources::of(self.trace, &self.program.files, seen).changes(told)
+    }
+
+    /// What the program calls CUDA through.
+    pub(super) fn framework(&self) -> Framework {
+        let framework = &self.program.framework;
+        *framework.get_or_init(|| Framework::of(self.trace))
     }
 }
 

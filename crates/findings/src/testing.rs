@@ -1,11 +1,10 @@
 //! How tests look at a timeline.
 
 use crate::Scope;
-use crate::watching;
 use activity::Span;
 use causes::Causes;
 use causes::graph::Graph;
-use figures::{DeviceFigures, Peaks};
+use figures::{DeviceFigures, Peaks, watching};
 use trace::{CallIndex, Trace};
 
 /// Asks something of what is known of a timeline, or of a window of it.

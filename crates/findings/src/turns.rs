@@ -3,9 +3,9 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::program::Framework;
 use super::scope::Turns;
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope};
+use ::program::Framework;
 use activity::units::{duration, percent, share};
 use activity::{Ns, Span, What};
 use causes::Bound;

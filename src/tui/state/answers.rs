@@ -17,8 +17,8 @@ use super::scope::{OnScreen, Scope};
 use super::step_list::StepList;
 use advice::facts::LastFacts;
 use advice::verdict::Verdict;
+use figures::watching::WatchingCost;
 use findings::Finding;
-use findings::watching::WatchingCost;
 use judge::{JudgedRun, judge_live, judge_whole};
 use trace::SourceKind;
 

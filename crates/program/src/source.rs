@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::program::Program;
+use super::Files;
 use activity::Ns;
 use activity::anonymous::is_own;
 use activity::text::{cut_middle, printable};
@@ -32,14 +32,14 @@ pub(super) struct Call {
 }
 
 /// Source files of a program, by path, and the line of it that was seen.
-pub(super) struct Sources<'l> {
+pub struct Sources<'l> {
     pub files: Vec<(String, Arc<str>)>,
     pub seen: Option<&'l LineShare>,
 }
 
 impl<'l> Sources<'l> {
     /// Those that samples name, where the program ran on this machine. The file that was seen is the first.
-    pub(super) fn of(trace: &Trace, program: &Program, seen: Option<&'l LineShare>) -> Sources<'l> {
+    pub fn of(trace: &Trace, known: &Files, seen: Option<&'l LineShare>) -> Sources<'l> {
         let mut paths: Vec<&str> = seen.map(|it| it.file.as_str()).into_iter().collect();
         let until = recorded_here(trace);
         match until {
@@ -50,7 +50,7 @@ impl<'l> Sources<'l> {
         let mut files: Vec<(String, Arc<str>)> = Vec::new();
         for path in paths {
             if files.len() < FILES_MAX && files.iter().all(|it| it.0 != path) {
-                let text = program.text(path, until);
+                let text = known.text(path, until);
                 files.extend(text.map(|text| (path.to_owned(), text)));
             }
         }
@@ -103,9 +103,9 @@ pub fn at_lines<'l>(
     trace: &Trace,
     lines: impl Iterator<Item = (&'l str, u32)>,
 ) -> FxHashMap<(String, u32), String> {
-    let (program, until) = (Program::default(), recorded_here(trace));
+    let (known, until) = (Files::default(), recorded_here(trace));
     let text = |(file, line): (&str, u32)| {
-        let text = program.text(file, until?)?;
+        let text = known.text(file, until?)?;
         let text = text.lines().nth((line as usize).checked_sub(1)?)?;
         Some(((file.to_owned(), line), printable(text.trim())))
     };

@@ -4,10 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use serde::Serialize;
 
-use super::Scope;
-use super::program::Framework;
 use super::source::{Call, Sources};
-use causes::stacks::LineShare;
 
 /// A call to change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -58,47 +55,12 @@ impl Display for Setting {
     }
 }
 
-/// The cure of steps that host functions in a stream make longer.
-pub const HOST_FUNCTION: &str = "host-function";
-
 /// A number that is to grow.
 const MORE: &str = "more";
 
-/// The words of a cure. They are data: see the file itself.
-fn told(cure: &str, of: Framework) -> Option<&'static str> {
-    let lines = include_str!("changes.txt")
-        .lines()
-        .map(|it| it.splitn(3, ' '));
-    let mut lines = lines.map(|mut it| [it.next(), it.next(), it.next()]);
-    let name = format!("{of:?}").to_lowercase();
-    let is_it = |it: &[Option<&str>; 3]| {
-        it[0] == Some(cure) && [name.as_str(), "*"].contains(&it[1].unwrap_or_default())
-    };
-    lines.find(is_it)?[2]
-}
-
-impl Scope<'_> {
-    /// What to change of a program that was seen at a line, as far as it is not done there.
-    pub fn change(&self, cure: &str, seen: Option<&LineShare>) -> Vec<Change> {
-        let told = told(cure, self.framework());
-        debug_assert!(cure.is_empty() || told.is_some(), "no words for {cure}");
-        told.map_or_else(Vec::new, |told| self.changes(told, seen))
-    }
-
-    /// The same in words as `changes.txt` has them.
-    pub(super) fn changes(&self, told: &str, seen: Option<&LineShare>) -> Vec<Change> {
-        Sources::of(self.trace, &self.program, seen).changes(told)
-    }
-
-    /// What the program calls CUDA through.
-    pub(super) fn framework(&self) -> Framework {
-        let framework = &self.program.framework;
-        *framework.get_or_init(|| Framework::of(self.trace))
-    }
-}
-
 impl Sources<'_> {
-    fn changes(&self, told: &str) -> Vec<Change> {
+    /// What to change by words (calls, settings: `changes.txt` of `findings` says how), at the line that was seen, as far as it is not done there.
+    pub fn changes(&self, told: &str) -> Vec<Change> {
         let mut general = None;
         let mut found = Vec::new();
         for told in told.split("; ") {
@@ -166,6 +128,7 @@ impl Setting {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use causes::stacks::LineShare;
 
     const TEXT: &str = "import torch\nloader = DataLoader(data, num_workers=4,\n    pin_memory=True)\noptimizer = torch.optim.AdamW(net.parameters(), lr=1e-4)\nfor x in loader:\n    x = x.to('cuda')\n    y = y.to('cuda', non_blocking=True)\n";
 
@@ -191,9 +154,8 @@ mod tests {
 
     #[test]
     fn a_change_names_the_line_of_the_call_and_what_stands_there() {
-        let workers = super::told("workers", Framework::PyTorch).expect("words");
         assert_eq!(
-            told(workers, 5),
+            told("DataLoader: num_workers=0>more", 5),
             ["train.py:2  DataLoader: num_workers=4 → more"]
         );
         assert_eq!(
@@ -202,12 +164,18 @@ mod tests {
         );
         // At the line that was seen, though there is another one.
         assert_eq!(
-            told(super::told("pin", Framework::PyTorch).expect("words"), 6),
+            told(
+                "tensor: pin_memory() before the copy; DataLoader: pin_memory=True; .to|.cuda|.copy_: non_blocking=True",
+                6
+            ),
             ["train.py:6  .to: non_blocking=True"]
         );
         // There all is done that can be added.
         assert_eq!(
-            told(super::told("pin", Framework::PyTorch).expect("words"), 7),
+            told(
+                "tensor: pin_memory() before the copy; DataLoader: pin_memory=True; .to|.cuda|.copy_: non_blocking=True",
+                7
+            ),
             ["train.py:7  tensor: pin_memory() before the copy"]
         );
         assert_eq!(
@@ -222,29 +190,5 @@ mod tests {
             told("try torch.compile: mode=\"max\"", 5),
             ["train.py:5  try torch.compile: mode=\"max\""]
         );
-    }
-
-    #[test]
-    fn every_cure_is_named_by_a_rule_and_has_words_for_every_framework() {
-        use Framework::{CuPy, Cuda, Jax, Numba, PyTorch};
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
-        let files = std::fs::read_dir(folder).expect("the rules").flatten();
-        let texts = files.filter_map(|it| std::fs::read_to_string(it.path()).ok());
-        let rules = texts.collect::<Vec<_>>().join("\n");
-        let lines = include_str!("changes.txt").lines().skip(3);
-        for cure in lines.filter_map(|it| it.split(' ').next()) {
-            assert!(
-                rules.contains(&format!("\"{cure}\"")),
-                "nobody asks for {cure}"
-            );
-            for of in [Cuda, CuPy, Jax, Numba, PyTorch] {
-                let words = super::told(cure, of).unwrap_or_else(|| panic!("no words for {cure}"));
-                let has_both = |it: &str| {
-                    it.split_once(": ")
-                        .is_some_and(|it| !it.0.is_empty() && !it.1.is_empty())
-                };
-                assert!(words.split("; ").all(has_both), "{words}");
-            }
-        }
     }
 }

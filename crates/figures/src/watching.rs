@@ -7,10 +7,10 @@
 
 use serde::Serialize;
 
+use crate::DeviceFigures;
 use activity::{Ns, Span, What, units};
 use causes::Causes;
 use causes::graph::{NONE, OpId};
-use figures::DeviceFigures;
 use trace::{LaneKind, SourceKind, Trace};
 
 /// ns of the launching thread that recording a launch and its kernel takes: least and most that was measured.
@@ -138,10 +138,9 @@ pub fn measure(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::in_scope;
     use activity::Kernel;
     use causes::graph::Graph;
-    use figures::Peaks;
+    use trace::CallIndex;
     use trace::testing::{Scene, launched, place};
 
     #[test]
@@ -163,7 +162,7 @@ mod tests {
         scene.overhead("buffer flush", 50_000, 60_000);
         scene.overhead("buffer flush", 55_000, 70_000);
         let mut trace = scene.trace();
-        let devices = figures::count(&trace, None, None);
+        let devices = crate::count(&trace, None, None);
         // A timeline of the simulator cost nothing to record.
         let graph = Graph::new(&trace);
         assert_eq!(
@@ -188,9 +187,10 @@ mod tests {
     fn cost(kernel: Ns) -> WatchingCost {
         let mut trace = launched(10, 10_000, kernel).trace();
         trace.source.kind = SourceKind::Traced;
-        in_scope(&trace, None, Peaks::default(), |scope| {
-            measure(&trace, scope.causes, scope.devices, None).expect("recorded by cuptop")
-        })
+        let graph = Graph::new(&trace);
+        let devices = crate::count(&trace, Some(&CallIndex::new(&trace)), None);
+        let causes = Causes::new(&trace, &graph);
+        measure(&trace, &causes, &devices, None).expect("recorded by cuptop")
     }
 
     #[test]
