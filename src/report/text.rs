@@ -121,6 +121,7 @@ fn write(page: &mut Page, report: &Report, section: Section) {
                 false => "Kernels of all variants, warm-up included",
             };
             names(page, title, &report.kernels, short::unique);
+            remarks(page, report);
             stalls(page, report);
         }
         Section::Findings => findings(page, report),
@@ -128,11 +129,27 @@ fn write(page: &mut Page, report: &Report, section: Section) {
     }
 }
 
+/// What stands out of the kernels that take most time.
+fn remarks(page: &mut Page, report: &Report) {
+    for (row, name) in named(report).filter(|it| !it.0.remarks.is_empty()) {
+        page.wrapped(&format!("{name}: {}", row.remarks.join(" · ")));
+    }
+}
+
+/// The kernels that take most time, with their short names.
+fn named(report: &Report) -> impl Iterator<Item = (&NameRow, String)> {
+    let names: Vec<&str> = report.kernels.iter().map(|it| it.name.as_str()).collect();
+    let shown = short::unique(&names).into_iter();
+    let shown = shown.map(|it| cut_middle(&printable(&it), NAME_MAX));
+    report.kernels.iter().zip(shown).take(MOST)
+}
+
+/// So many kernels have lines of their own below their table.
+const MOST: usize = 8;
+
 /// What the kernels that take most time waited for.
 fn stalls(page: &mut Page, report: &Report) {
-    const MOST: usize = 8;
-    let names: Vec<&str> = report.kernels.iter().map(|it| it.name.as_str()).collect();
-    for (row, name) in report.kernels.iter().zip(short::unique(&names)).take(MOST) {
+    for (row, name) in named(report) {
         let stalls = row.stalls.as_ref();
         if let Some((it, said)) = stalls.and_then(|it| Some((it, it.sentence()?))) {
             let samples = format!(" ({} samples)", count(it.mix.samples));
@@ -170,13 +187,16 @@ fn kernel_line(report: &Report) -> Option<String> {
     let sum = |of: fn(&DeviceFigures) -> Ns| report.devices.iter().map(of).sum::<Ns>();
     let ran = sum(|it| it.compute_ns);
     let part = share(ran, sum(DeviceFigures::recorded_ns));
-    let names: Vec<&str> = report.kernels.iter().map(|it| it.name.as_str()).collect();
-    let rows = report.kernels.iter().zip(short::unique(&names)).take(3);
+    let rows = named(report).take(3);
     let told = rows
         .filter(|(row, _)| row.share >= WORTH)
-        .map(|(row, name)| {
-            let name = cut_middle(&printable(&name), NAME_MAX);
-            format!("{} in {name}", percent(row.share))
+        .map(|(row, name)| match row.remarks.is_empty() {
+            true => format!("{} in {name}", percent(row.share)),
+            false => format!(
+                "{} in {name} ({})",
+                percent(row.share),
+                row.remarks.join(" · ")
+            ),
         });
     let told = told.collect::<Vec<_>>().join(", ");
     let is_told = part >= WORTH && !told.is_empty() && !is_of_kernels(report);

@@ -7,7 +7,7 @@
 //! variant ([`variants`]) are those of one table ([`variants::measure`]). [`breakdown`] is for windows that are no pass,
 //! and [`steps`] finds the iterations of a program ([`serving`]: those of a
 //! server of a language model). [`off_cpu`] has what the CPU did in a gap. [`hardware`] has what
-//! counters said meanwhile, [`stalls`] what kernels waited for, and [`lines`] at which line the program was. [`nodes`] has
+//! counters said meanwhile, [`stalls`] what kernels waited for, [`remarks`] what stands out of them, and [`lines`] at which line the program was. [`nodes`] has
 //! who asked for what in a CUDA graph, and [`watching`] what recording may have cost.
 
 pub mod breakdown;
@@ -25,6 +25,7 @@ pub mod memory;
 pub mod nodes;
 pub mod off_cpu;
 pub mod passes;
+pub mod remarks;
 pub mod serving;
 pub mod shapes;
 pub mod stalls;

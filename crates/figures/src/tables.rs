@@ -5,12 +5,13 @@ use std::hash::Hash;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
+use crate::remarks;
 use crate::shapes::{self, Ran, ShapeRow};
 use crate::stalls::{self, KernelStalls};
 use activity::units::share;
 use activity::{Activity, LaunchShape, NameId, Ns, RangeKind, ShapeId, Span, What};
 use trace::describe::is_host_wait;
-use trace::{LaneKind, Trace};
+use trace::{Device, LaneKind, Trace};
 
 /// Durations of things with one name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -38,6 +39,9 @@ pub struct NameRow {
     /// Of a kernel: what its warps waited for, where that was sampled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stalls: Option<KernelStalls>,
+    /// Of a kernel that takes some of the time: what stands out of its launches and its name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
 }
 
 /// Durations of one launch configuration of one kernel.
@@ -50,6 +54,9 @@ pub struct ShapeTime {
     /// Sum of their durations.
     pub total_ns: Ns,
 }
+
+/// Kernels with this part of the time say what stands out of them.
+const REMARKED: f64 = 0.05;
 
 /// Kernels by name, most time first. Those that start within `window`, or all.
 pub fn kernels(trace: &Trace, window: Option<Span>) -> Vec<NameRow> {
@@ -76,9 +83,16 @@ pub fn kernels_sampled(trace: &Trace, window: Option<Span>, sampled: Option<Span
     }
     let mut rows = sums.rows(trace);
     let mut shapes = shapes::rows(trace, sampled, &ran);
+    // Of GPUs of several models nobody knows which ran what of one.
+    let first = trace.devices().first();
+    let is_first = |it: &&Device| Some(&it.info.name) == first.map(|it| &it.info.name);
+    let device = first.filter(|_| trace.devices().iter().all(|it| is_first(&it)));
     for row in &mut rows {
         row.stalls = stalls::of_kernel(trace, row.id, row.count, row.total_ns);
         row.shapes = shapes.remove(&row.id).unwrap_or_default();
+        if let Some(device) = device.filter(|_| row.share >= REMARKED) {
+            row.remarks = remarks::find(&row.name, &row.shapes, &device.info);
+        }
     }
     rows
 }

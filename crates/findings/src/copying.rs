@@ -1,12 +1,13 @@
 //! Kernels that copy what the GPU has: tensors that grow by `torch.cat`, and weights that autocast converts at each use.
 
-use super::limits::{full, is_backward, time};
+use super::limits::{full, time};
 use super::scope::Config;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Rule, Says, Scope, configs};
 use activity::units::duration;
 use causes::graph::NONE;
 use causes::stacks::StackCounts;
+use figures::remarks::is_backward;
 
 struct Copying {
     is_its: fn(&str) -> bool,

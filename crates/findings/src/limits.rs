@@ -10,12 +10,13 @@ use activity::Ns;
 use activity::occupancy::Limit;
 use activity::text::{NAME_MAX, counted, cut_middle};
 use activity::units::{duration, percent};
-use causes::LAUNCH_GAP_MAX;
 use causes::stacks::StackCounts;
+use causes::{LAUNCH_GAP_MAX, sum_by};
 use figures::DeviceFigures;
-use figures::busy::mostly;
+use figures::busy::{KernelTime, mostly};
 use figures::class::{Class, NO_PEAK};
 use figures::communication::{has_any, is_communication};
+use figures::remarks::is_for_few_warps;
 use figures::stalls::{self, KernelStalls};
 
 /// The device's configurations, where counters tell of them.
@@ -180,11 +181,9 @@ fn more_warps(limit: Limit) -> &'static str {
 /// Whether a kernel is made for few warps: those of cuBLAS, cuDNN, CUTLASS, flash-attention and Triton, and communication. Triton's are
 /// called as their functions in Python.
 fn is_by_design(scope: &Scope, name: &str) -> bool {
-    let made = "gemm nvjet cutlass xmma cudnn flash fmha fprop dgrad wgrad triton cute";
-    let framework = || scope.framework();
-    is_communication(name)
-        || has_any(&name.to_ascii_lowercase(), made)
-        || !name.contains(['(', '<']) && matches!(framework(), Framework::PyTorch | Framework::Jax)
+    is_for_few_warps(name)
+        || !name.contains(['(', '<'])
+            && matches!(scope.framework(), Framework::PyTorch | Framework::Jax)
 }
 
 /// Grids whose last wave leaves room for many blocks, near no peak. Without counters nobody knows whether anything waits for that wave.
@@ -230,21 +229,11 @@ const ROUND_MAX: usize = 500;
 
 /// From this part of kernel time on a headline names them.
 const MAIN: f64 = 0.4;
+/// From this part on, where no one kernel takes more.
+const NAMED: f64 = 0.2;
 
 /// Kernels of batch norm, by cuDNN's names and PyTorch's.
 const NORMS: &str = "bn_fw batch_norm";
-
-/// cuDNN's batch norm that takes its statistics anew, as training does, and what names tell of training.
-const TRAINS: &str = "bn_fw_tr";
-const EVAL: &str =
-    "Batch norms work as in training, without a backward pass: for inference call model.eval().";
-
-pub(super) fn is_backward(name: &str) -> bool {
-    has_any(
-        name,
-        "backward Backward bn_bw dgrad wgrad optimizer Optimizer",
-    )
-}
 
 /// Whether a kernel does something to each element, by PyTorch's names and CuPy's. A batch norm does, with what cuDNN calls it.
 pub(super) fn is_elementwise(name: &str) -> bool {
@@ -309,11 +298,6 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     };
     let part = configs::kernel_time(scope, f);
     let (whose, [advice, change]) = fusing(scope, &ran);
-    let trains = all.iter().any(|it| full(scope, it).contains(TRAINS));
-    let advice = match trains && !scope.has_name(is_backward) {
-        true => format!("{advice} {EVAL}"),
-        false => advice.to_owned(),
-    };
     Some(Finding {
         title: format!(
             "{} {kinds} kernels in a row {how}: {} ({}){whose}{}",
@@ -323,12 +307,12 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             line.as_ref()
                 .map_or_else(String::new, |it| format!("; launched at {}", it.place)),
         ),
-        advice: configs::first(f).to_owned() + &advice,
+        advice: configs::first(f).to_owned() + advice,
         change: match change {
             "" => scope.change("fuse", line.as_ref()),
             own => scope.changes(own, line.as_ref()),
         },
-        says: (part.share(time) >= MAIN).then(|| {
+        says: is_main(scope, f, &part, time).then(|| {
             let of_it = part.of_it(time);
             Says::of_kernels(f, format!("{of_it} in {kinds} kernels in a row{whose}"))
         }),
@@ -336,6 +320,15 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         severity: found.severity.keep_where(is_sampled),
         ..found
     })
+}
+
+/// Whether a headline names what takes so much: most, or as much as any one kernel.
+fn is_main(scope: &Scope, f: &DeviceFigures, part: &KernelTime, time: Ns) -> bool {
+    let names = configs::of_device(scope, f)
+        .iter()
+        .map(|it| (it.shape.name, it.row.total_ns));
+    let most = sum_by(names).first().map_or(0, |it| it.1);
+    part.share(time) >= MAIN || part.share(time) >= NAMED && time >= most
 }
 
 /// What goes where kernels in a row become one, what they take, and where they are. With counters a row is of one size.

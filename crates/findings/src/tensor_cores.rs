@@ -14,28 +14,7 @@ use figures::DeviceFigures;
 use figures::busy::mostly;
 use figures::class::Class;
 use figures::communication::has_any;
-
-/// Whether a kernel multiplies matrices in fp32 without tensor cores, by its name: as cuBLAS, CUTLASS and cuDNN name them. What reads fp32
-/// and multiplies in TF32 says so.
-fn is_fp32(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    let has = |words| has_any(&name, words);
-    (has(FP32_ATTENTION)
-        || has("sgemm ffma f32f32_f32f32 scudnn")
-        || has("simt") && has("gemm f32")
-        || has("wgrad_alg dgrad_alg dgrad_engine winograd") && has("<float"))
-        && !is_half(&name)
-        // Winograd's transforms multiply nothing.
-        && !has("generatewinogradtiles tf32 tensorop tensor16x8 s1688 s16816 h884 s884 dgemm zgemm hgemm igemm f64")
-}
-
-/// CUTLASS's attention in fp32. From 8.0 on it splits each product for the tensor cores.
-const FP32_ATTENTION: &str = "fmha_cutlassf_f32 fmha_cutlassb_f32";
-
-/// Whether a kernel's values are of half precision, by its name: of `sgemm` and `ffma` in such a name only the sums are fp32.
-fn is_half(name: &str) -> bool {
-    has_any(name, "__half half_t bfloat16 fp16_scudnn")
-}
+use figures::remarks::{FP32_ATTENTION, LAYOUT, is_fp32, is_half, lacks_tensor_cores};
 
 /// How many times as fast as in fp32 the tensor cores multiply at least and at most, by compute capability. It is half of the ratio of
 /// the peaks in NVIDIA's data sheets up to all of it, for TF32 without sparsity (7.x: fp16). From 8.6 on cards of one capability
@@ -131,13 +110,6 @@ fn without_tensor<'a>(
 fn is_split(scope: &Scope, it: &Config) -> bool {
     let name = full(scope, it).to_ascii_lowercase();
     has_any(&name, FP32_ATTENTION) && has_any(&name, "sm80 sm90")
-}
-
-/// Whether a card has no tensor cores though others of its capability, 7.5, have some: those of NVIDIA's chips TU116 and TU117.
-fn lacks_tensor_cores(info: &DeviceInfo) -> bool {
-    let cards = "T400 T500 T550 T600 T1000 T1200 MX450 MX550";
-    let is_one = |card: &str| info.name.split(' ').any(|it| it == card);
-    info.capability == (7, 5) && (info.name.contains("GTX 16") || cards.split(' ').any(is_one))
 }
 
 const SPLITS: &str = "by their names, kernels of attention split fp32 into several products";
@@ -261,7 +233,7 @@ fn saved(scope: &Scope, of: &[&Config], [least, most]: [f64; 2]) -> [Ns; 2] {
 /// cuDNN's kernels that turn a tensor's layout around before a convolution or behind it.
 pub(super) fn layout(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
-    all.retain(|it| has_any(full(scope, it), "nchwToNhwc nhwcToNchw nchwToFolded"));
+    all.retain(|it| has_any(full(scope, it), LAYOUT));
     if !cases::LAYOUT_SHARE.is_reached_by(f.part(time(&all))) {
         return None;
     }

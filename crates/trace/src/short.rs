@@ -31,7 +31,8 @@ pub fn short(full: &str) -> String {
     // "Kernel", "Kernel2" and "device_kernel" of CUTLASS say nothing; their only argument says all.
     let is_generic = |name: &str| {
         let name = name.trim_end_matches(|c: char| c.is_ascii_digit());
-        name.eq_ignore_ascii_case("kernel") || ["device_kernel", "GemmKernel"].contains(&name)
+        name.eq_ignore_ascii_case("kernel")
+            || ["device_kernel", "GemmKernel", "run_global"].contains(&name)
     };
     if is_generic(name) {
         return match arguments.first().filter(|a| !is_plain(a)) {
@@ -427,6 +428,10 @@ mod tests {
     fn kernels_get_the_name_that_people_call_them() {
         let cases = [
             ("matmul_tiled", "matmul_tiled"),
+            (
+                "void fused_moe::run_global<fused_moe::Fused_Moe_Kernel_sm80<cutlass::bfloat16_t, cutlass::bfloat16_t, cutlass::bfloat16_t, 32, 128, 64, 3, (fused_moe::Activation_Type)3> >(fused_moe::Fused_Moe_Kernel_sm80<cutlass::bfloat16_t, cutlass::bfloat16_t, cutlass::bfloat16_t, 32, 128, 64, 3, (fused_moe::Activation_Type)3>::Params)",
+                "Fused_Moe_Kernel_sm80",
+            ),
             (
                 "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, at::detail::Array<char*, 3> >(int, at::native::CUDAFunctor_add<float>, at::detail::Array<char*, 3>)",
                 "elementwise add<float>",

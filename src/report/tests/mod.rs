@@ -355,6 +355,30 @@ fn parts_come_by_name_and_as_markdown() {
 }
 
 #[test]
+fn what_stands_out_of_kernels_is_told_beside_their_times() {
+    use text::{Options, Parts, Section};
+    let shape = LaunchShape {
+        grid: [64, 1, 1],
+        block: [32, 1, 1],
+        ..LaunchShape::default()
+    };
+    let mut scene = device_scene();
+    scene.shaped(shape, "walk", 1, 20_000, 29_000);
+    let report = Report::new(&scene.trace(), None, KnownGpus::default());
+    let write = |parts| {
+        let options = Options {
+            parts,
+            ..Options::default()
+        };
+        text::render(&report, &options)
+    };
+    let table = write(Parts::Only(Section::Kernels.bit()));
+    assert!(table.contains("walk: blocks of 1 warp"), "{table}");
+    let brief = write(Parts::Summary);
+    assert!(brief.contains("in walk (blocks of 1 warp"), "{brief}");
+}
+
+#[test]
 fn no_line_is_wider_than_asked() {
     use unicode_width::UnicodeWidthStr;
     let mut scene = device_scene();

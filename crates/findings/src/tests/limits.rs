@@ -177,7 +177,7 @@ fn products_by_a_kernel_of_the_programs_own() {
         let mut busy = Busy::default();
         busy.kernel(name, 2_904, 30, None);
         busy.kernel(other, 2_904, 1, None);
-        busy.found("own-products")
+        busy.found("own-kernels")
     };
     let it = of("matmul_naive(float*, float*, float*, int)", "fill").expect("its own");
     assert_eq!(it.gain(0.0).as_deref(), Some("try cuBLAS"));
@@ -194,6 +194,52 @@ fn products_by_a_kernel_of_the_programs_own() {
         assert_eq!(of(library, "fill"), None, "{library}");
     }
     assert_eq!(of("matmul_naive(float*)", "at::native::fill"), None);
+    // What CUB does, too; not CUB's own, and nothing that does more.
+    for (name, cure) in [
+        ("compact_scan(int*, int)", Some("try CUB")),
+        (
+            "void julia_reduce_grid_shared<float>(float*)",
+            Some("try CUB"),
+        ),
+        ("bitonic_sort_step(float*, int, int)", Some("try CUB")),
+        ("void cub::DeviceReduceKernel<int>(int*)", None),
+        ("softmax_reduce(float*)", None),
+        ("scanline_fill(int*)", None),
+    ] {
+        let gain = of(name, "fill").and_then(|it| it.gain(0.0));
+        assert_eq!(gain.as_deref(), cure, "{name}");
+    }
+}
+
+/// Sixteen batch norms and dropouts as in training: nothing trains, or an optimizer or a backward pass runs too.
+#[test]
+fn layers_that_train_where_nothing_trains_are_told() {
+    let of = |name: &str, other: &str| {
+        let mut busy = Busy::default();
+        for _ in 0..8 {
+            busy.kernel(name, 2_904, 1, None);
+            busy.kernel(
+                "at::native::fused_dropout_kernel_vec<float>",
+                2_904,
+                1,
+                None,
+            );
+            busy.kernel(other, 2_904, 10, None);
+        }
+        busy.found("training-mode").map(|it| it.title)
+    };
+    let norm = "void cudnn::bn_fw_tr_1C11_kernel_NCHW<float>(float*)";
+    let both = of(norm, "gemm").expect("nothing trains");
+    both.must_begin("batch norms and dropout work as in training");
+    assert!(both.contains("16 kernels, 1.60 ms"), "{both}");
+    let one = of("void cudnn::bn_fw_inf_1C11_kernel_NCHW<float>()", "gemm").expect("dropout");
+    one.must_begin("dropout works as in training");
+    for trains in [
+        "cudnn::bn_bw_1C11_kernel",
+        "at::native::multi_tensor_apply_kernel<4>",
+    ] {
+        assert_eq!(of(norm, trains), None, "{trains}");
+    }
 }
 
 /// 1 ms in fp32 and as much in half precision of 23 ms: half of what the GPU works, which is told as what comes next. A third of it is not.
@@ -751,15 +797,30 @@ fn elementwise_kernels_in_a_row_are_a_chain_whatever_their_sizes() {
     it.title.must_end("40.0 ms (80 % of kernel time)");
     // A few are no model's.
     assert_eq!(of("unrolled_elementwise_kernel", 2), None);
-    let eval = "for inference call model.eval().";
-    let trains = |name| of(name, 10).expect("found").advice.contains(eval);
-    assert!(trains("bn_fw_tr_1C11_kernel_NCHW"));
-    assert!(!trains("bn_fw_inf_1C11_kernel_NCHW"));
     let norms = of("void cudnn::bn_fw_inf_1C11_kernel_NCHW<float, float>()", 10).expect("found");
     norms
         .title
         .must_begin("30 elementwise and batch norm kernels");
     assert_eq!(of("layer_norm", 10), None);
+}
+
+/// 4 of 14 ms in a row, beside ten of one product, or of ten that take a tenth of it each: then no one kernel takes more.
+#[test]
+fn a_row_is_named_where_it_takes_more_than_any_one_kernel() {
+    let of = |name: fn(u32) -> String| {
+        let mut busy = Busy::default();
+        for _ in 0..10 {
+            for tenths in [10, 20, 10] {
+                busy.kernel("unrolled_elementwise_kernel", 2_904, tenths, None);
+            }
+            for number in 0..10 {
+                busy.kernel(&name(number), 2_904, 10, None);
+            }
+        }
+        busy.found("memory-chain").expect("found").says.is_some()
+    };
+    assert!(!of(|_| "gemm".to_owned()));
+    assert!(of(|it| format!("gemm_{it}")));
 }
 
 /// Ten rounds of 1, 2 and 1 ms and a product, whose calls lie in a range.
