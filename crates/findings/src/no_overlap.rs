@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Copied, Finding, Occurrence, Scope, declared, longest_first};
+use super::{Copied, Finding, Occurrence, Says, Scope, declared, longest_first};
 use activity::text::listed;
 use activity::units::{duration, percent, share};
 use activity::{Activity, Direction, MemoryKind, Ns, Place, Span};
@@ -135,6 +135,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         }
         .to_owned(),
         cure: if computes { "" } else { "overlapping H2D with D2H" },
+        // Copies that take more have a headline of their own.
+        says: (computes && f.compute_ns >= f.copy_ns).then(|| {
+            let part = percent(f.part(f.copy_ns));
+            Says::of_kernels(f, format!("copies {part}, one after another"))
+        }),
         change: match are_apart {
             true => Vec::new(),
             false => scope.change("streams", None),
