@@ -16,6 +16,7 @@ mod copy_bound;
 mod copying;
 mod declared;
 mod default_stream;
+mod device_copies;
 mod double;
 mod exposed_collectives;
 pub mod failed;
@@ -348,11 +349,13 @@ impl Rule {
     /// Whether its cure makes copies fewer or shorter, or hides them.
     pub fn saves_copies(self) -> bool {
         use Rule::*;
-        matches!(self, CopyBound | LowBandwidth | NoOverlap | Offloading)
-            || matches!(
-                self,
-                PageMigration | PageableCopy | RoundTrips | ThroughHost | TinyCopies
-            )
+        matches!(
+            self,
+            CopyBound | DeviceCopies | LowBandwidth | NoOverlap | Offloading
+        ) || matches!(
+            self,
+            PageMigration | PageableCopy | RoundTrips | ThroughHost | TinyCopies
+        )
     }
 }
 
@@ -443,6 +446,7 @@ rules! {
     RoundTrips "round-trips" Device(round_trips::check) [] "keeping arrays on the GPU";
     CopyBound "copy-bound" Device(copy_bound::check) [] "copying less";
     MemsetBound "memset-bound" Device(memset_bound::check) [] "setting less memory";
+    DeviceCopies "device-copies" Device(device_copies::check) [] "swapping pointers";
     CopyKernels "copy-kernels" Device(copying::check) [] "copying less";
     MatrixVector "matrix-vector" Device(matrix_vector::check) [] "batching or quantising";
     OwnKernels "own-kernels" Device(own_kernels::check) [] "a library's kernel";

@@ -995,3 +995,37 @@ fn gpus_that_work_one_after_another_could_work_together() {
     cured("idle-gpu", &mut scene(21_000_000, true));
     cured("idle-gpu", &mut scene(1_000_000, false));
 }
+
+/// Ten rounds of 900 us of a kernel and of 8 MiB that are copied within the GPU in so many microseconds.
+#[test]
+fn copies_within_a_gpu_that_take_a_tenth_of_the_time() {
+    let of = |micros: Ns| {
+        let mut scene = Scene::new();
+        for i in 0..10 {
+            let at = i * 1_000_000;
+            scene.kernel("stencil", 1, at, at + 900_000);
+            scene.copy(
+                Direction::D2D,
+                1,
+                8 << 20,
+                at + 900_000,
+                at + 900_000 + micros * 1000,
+            );
+        }
+        scene
+    };
+    let found = sick("device-copies", &mut of(100));
+    assert_eq!(
+        (found.severity, found.bound_ns),
+        (Severity::Info, 1_000_000)
+    );
+    // 80 MiB in a millisecond.
+    found
+        .title
+        .must_begin("10 copies within the GPU move 80 MiB at 83.9 GB/s: 1.00 ms (10 %)");
+    assert_eq!(
+        found.change[0].to_string(),
+        "pointers: swapped in place of cudaMemcpyDeviceToDevice"
+    );
+    cured("device-copies", &mut of(80));
+}
