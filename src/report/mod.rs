@@ -339,7 +339,7 @@ impl From<&Facts<'_>> for Report {
                 .collect(),
             ranks,
             job,
-            lines: figures::lines::find(trace, facts.calls(), steps),
+            lines: facts.lines(),
             workers: figures::lines::workers(trace),
             sampling: lines::sampling(trace),
             health: HealthReport {

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use activity::feed::Stop;
 use activity::{Ns, Span};
 use causes::graph::Graph;
-use causes::{Causes, IdleCause, Ready};
+use causes::{Causes, Group, IdleCause, Ready};
+use figures::lines::{self, DeviceLines};
 use figures::memory::MemoryUse;
 use figures::passes::Passes;
 use figures::steps::{self, BehindWarmUp, Steps};
@@ -232,6 +233,22 @@ impl<'t> Facts<'t> {
     pub fn idle_of(&self, device: usize) -> &[IdleCause] {
         let of = self.devices().iter().find(|it| it.index == device);
         of.map_or(&[], |it| &it.idle)
+    }
+
+    /// The source lines that devices waited for, and whether those are why.
+    pub fn lines(&self) -> Vec<DeviceLines> {
+        let mut all = lines::find(self.trace, self.calls(), self.steps());
+        for it in &mut all {
+            let idle = self.idle_of(it.index);
+            let sum = |of: &[&IdleCause]| of.iter().map(|it| it.total_ns).sum::<Ns>();
+            let others: Vec<_> = idle
+                .iter()
+                .filter(|it| it.group == Group::Process)
+                .collect();
+            let others = sum(&others);
+            it.is_others = others > 0 && 2 * others >= sum(&idle.iter().collect::<Vec<_>>());
+        }
+        all
     }
 
     /// The figures of what starts within `window`, made anew, or of all of it.

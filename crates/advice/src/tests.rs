@@ -176,15 +176,24 @@ fn a_host_that_launches_thousands_of_short_kernels_is_told_to_launch_less() {
 /// A kernel, half a second in which nothing was traced, and kernels one behind the other.
 #[test]
 fn a_headline_without_a_cure_says_what_to_do() {
-    let mut scene = Scene::new();
-    for at in std::iter::once(0).chain((0..10).map(|i| 500_000_000 + i * 1_000_000)) {
-        scene.call("cudaLaunchKernel", at, at + 5_000);
-        scene.kernel("k", 1, at + 10_000, at + 1_000_000);
+    let headline = |before: Ns, behind: Ns| {
+        let mut scene = Scene::new();
+        let start = 500_000_000 - before * 1_000_000;
+        for at in (0..before).chain(500..500 + behind) {
+            let at = at * 1_000_000 + if at < 500 { start } else { 500_000_000 };
+            scene.call("cudaLaunchKernel", at, at + 5_000);
+            scene.kernel("k", 1, at + 10_000, at + 1_000_000);
+        }
+        let trace = scene.trace();
+        let facts = Facts::new(&trace);
+        let judged = facts.judgement(JudgedPart::Whole).expect("not stopped");
+        judged.verdicts[0].headline()
+    };
+    // What lies before nearly all of the work is set-up, and what lies behind it a check; in the middle of it neither.
+    for (before, behind) in [(1, 11), (11, 1)] {
+        let told = headline(before, behind);
+        told.must_begin("CPU-bound: GPU idle 98 %");
+        told.must_end(" · it happens once: do not measure set-up");
     }
-    let trace = scene.trace();
-    let facts = Facts::new(&trace);
-    let judged = facts.judgement(JudgedPart::Whole).expect("not stopped");
-    let headline = judged.verdicts[0].headline();
-    headline.must_begin("CPU-bound: GPU idle 98 % of 510 ms");
-    headline.must_end(" · it happens once: do not measure set-up");
+    headline(6, 6).must_end(" · record with --python to see what the CPU does");
 }

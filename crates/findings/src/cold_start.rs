@@ -14,6 +14,12 @@ use figures::DeviceFigures;
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace::{LaneId, LaneKind, SourceKind, Trace};
 
+/// Its cure.
+pub const COMPILING: &str = "compiling once";
+
+/// What compiles up to the end is called so: that has no start which is over.
+const AGAIN: &str = "compiling again and again";
+
 const ANEW: &str = "It is compiled anew again and again: keep shapes and static arguments the same from step to step, or pad them.";
 
 pub(super) fn check(scope: &Scope) -> Option<Finding> {
@@ -71,7 +77,8 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         gain: (is_held && is_much)
             .then(|| format!("up to {} from pinning earlier", duration(pinned))),
         title: format!(
-            "cold start: {} spent on {}{}; the GPU's work spans {}",
+            "{}: {} spent on {}{}; the GPU's work spans {}",
+            if is_each { AGAIN } else { "cold start" },
             duration(told),
             what,
             line.map_or_else(String::new, |it| format!(" at {}", it.place)),
@@ -84,7 +91,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         change: scope.change(if is_each { "anew" } else { "" }, None),
         cure: match (is_tuning, is_each) {
             (true, _) => "autotuning once",
-            (_, true) => "compiling once",
+            (_, true) => COMPILING,
             _ => "",
         },
         next: match is_pinning {

@@ -4,6 +4,7 @@ use super::{Finding, Occurrence, Scope, Severity};
 use activity::What;
 use activity::text::counted;
 use causes::graph::{CallId, CallKind, Graph};
+use figures::DeviceFigures;
 use trace::Trace;
 
 /// Nothing failed, or a driver that is let go at the end of the program (4, 709), or work that is not done yet (600).
@@ -26,6 +27,37 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         ..scope.found(0, 0, &at.collect::<Vec<_>>())
     })
 }
+
+/// What is said where no kernel was launched.
+pub const NO_LAUNCH: &str = "no kernel was launched: see what the program printed";
+
+/// Whether the launch of a kernel or a graph returned no error.
+pub fn has_launched(trace: &Trace) -> bool {
+    let launches = |name: &str| match CallKind::of(name) {
+        CallKind::Launch => !name.contains("HostFunc"),
+        kind => kind == CallKind::GraphLaunch,
+    };
+    let is_one = |what: What| matches!(what, What::Call(of) if of.code == 0 && launches(trace.names().full(of.name)));
+    trace
+        .threads()
+        .any(|(id, lane, _)| lane.kept().any(|row| is_one(trace.what(id, row))))
+}
+
+/// Whether a program's calls were recorded, and none launched anything.
+pub fn launches_nothing(trace: &Trace) -> bool {
+    trace.threads().next().is_some() && !has_launched(trace)
+}
+
+/// How many copies a program made, where these few are all that it did, and it launched nothing. Most likely it failed behind them:
+/// their speed is not what matters.
+pub fn ended_early(trace: &Trace, devices: &[DeviceFigures]) -> Option<u64> {
+    let copies: u64 = devices.iter().map(|f| f.h2d.count + f.d2h.count).sum();
+    let are_few = devices.iter().all(|f| f.kernels == 0) && (1..=FEW).contains(&copies);
+    (are_few && launches_nothing(trace)).then_some(copies)
+}
+
+/// A program that copies so often at most does nothing again and again.
+const FEW: u64 = 4;
 
 /// Calls of one kind of which some failed.
 pub struct Failed {

@@ -75,6 +75,7 @@ pub use self::program::HOST_FUNCTION;
 pub use ::program::{Change, at_lines};
 use causes::Bound;
 use causes::evidence::{EVIDENCE_MAX, Evidence};
+pub use cold_start::COMPILING;
 pub use machine::check as machine;
 pub use saving::{Per, Predicted};
 use scope::{At, Copied, longest_first};
@@ -550,6 +551,10 @@ pub fn find(scope: &Scope, stop: &Stop) -> Vec<Finding> {
     if has(Rule::FailedCalls) && failed().is_some_and(|failed| failed.is_all()) {
         // There is no other work to speak of.
         findings.retain(|f| f.rule == Rule::FailedCalls);
+    }
+    let is_program = scope.window.is_none() && scope.planned.is_none();
+    if is_program && failed::ended_early(scope.trace, scope.devices).is_some() {
+        findings.retain(Finding::is_no_matter_of_time);
     }
     if findings.iter().any(|f| f.rule == Rule::LostRecords) {
         // Nothing holds of what ran without a record.

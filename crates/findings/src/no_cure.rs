@@ -16,7 +16,7 @@ use causes::graph::{CallId, OpId};
 use causes::stacks::{LineShare, StackCounts};
 use causes::{Bound, Cause, Gap, Group, Piece, Pieces, Shares, sum_by};
 use figures::DeviceFigures;
-use trace::describe;
+use trace::{Measure, describe};
 
 /// What a CPU was in that no record names.
 pub const UNTRACED: &str = "untraced CPU work";
@@ -184,6 +184,8 @@ struct Placed {
     /// The bytes of the next batch, where gaps wait for it, and for how long they do.
     batch: Option<(u64, Ns)>,
     is_once: bool,
+    /// Whether that gap lies before nearly all of the GPU's work, or behind it.
+    is_at_edge: bool,
 }
 
 impl Placed {
@@ -223,8 +225,21 @@ impl Placed {
             ends_with: if is_host { before } else { String::new() },
             batch,
             is_once: true,
+            is_at_edge: is_at_edge(scope, f, gap),
         })
     }
+}
+
+/// Whether a gap lies before nearly all of the GPU's work, as set-up does, or behind it, as a check of results does.
+fn is_at_edge(scope: &Scope, f: &DeviceFigures, gap: Span) -> bool {
+    let usage = &scope.trace.devices()[f.index].usage;
+    let parts = [(f.span.start, gap.start), (gap.end, f.span.end)];
+    let mut parts = parts
+        .into_iter()
+        .map(|(start, end)| Span::new(start, end.max(start)));
+    parts.any(|it| {
+        !cases::LARGE_SHARE.is_reached_by(share(usage.time(Measure::Busy, it), f.busy_ns))
+    })
 }
 
 /// So many of the longest gaps tell what others end with.
@@ -292,7 +307,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
         None if waits.is_some() => Way::WhileItWaits,
         None if brings => Way::LikelyBatch,
         None if placed.batch.is_some() => Way::LateBatch,
-        None => way(scope, f, (group, time), !is_cold, placed.is_once),
+        None => way(scope, f, (group, time), !is_cold, placed.is_at_edge),
     };
     let rule = match placed.batch {
         Some(_) => Rule::NextBatch,
@@ -548,7 +563,7 @@ fn way(
     f: &DeviceFigures,
     (group, time): (Group, Ns),
     is_warm: bool,
-    is_once: bool,
+    is_at_edge: bool,
 ) -> Way {
     let named = || {
         scope.idle_that(f, |gap, piece| {
@@ -562,7 +577,7 @@ fn way(
         Group::SetUp => Way::SetUp,
         Group::Host if 2 * named() >= time => Way::Look,
         Group::Host if scope.is_managed(f) => Way::Managed,
-        Group::Host if is_once => Way::Once,
+        Group::Host if is_at_edge => Way::Once,
         Group::Host => Way::Sample,
         Group::Launch => Way::Launches,
         Group::Sync => Way::Syncs,

@@ -9,7 +9,7 @@ mod expectations;
 
 use super::*;
 use activity::{Direction, LaunchShape, MemoryAction, RangeKind};
-use findings::OfSteps;
+use findings::{OfSteps, Rule};
 use scenario::expect::{Compare, Expectation, Figure, Kind};
 use scenario::plan::{GraphSpec, KernelSpec, LaunchSpec, Op, OpKind, StreamSpec, VariantPlan};
 use trace::testing::Scene;
@@ -450,7 +450,7 @@ fn a_comparison_puts_the_greatest_change_first() {
 
 #[test]
 fn findings_of_a_few_of_the_steps_say_of_how_many() {
-    let looked = |count: usize| {
+    let looked_behind = |odd: usize, count: usize| {
         let of = OfSteps {
             one: 9_200,
             all: count as Ns * 10_000,
@@ -460,15 +460,27 @@ fn findings_of_a_few_of_the_steps_say_of_how_many() {
             found: 79,
             is_mean: false,
         };
-        let found = [Finding {
+        let other = Finding {
             step: Some(of),
             ..Default::default()
-        }];
+        };
+        let first = Finding {
+            rule: Rule::OddSteps,
+            ..other.clone()
+        };
+        let found: Vec<_> = vec![first; odd].into_iter().chain([other]).collect();
         text::steps_looked_at(&found).expect("steps")
     };
+    let looked = |count| looked_behind(0, count);
     assert_eq!(
         looked(57),
         ": times and shares are of steps 17 to 73 of 79 (570 µs)"
+    );
+    // Those are of all steps.
+    let behind = looked_behind(1, 57);
+    assert_eq!(
+        behind,
+        ": all but the first are of steps 17 to 73 of 79 (570 µs)"
     );
     assert_eq!(looked(74), " in the 74 steady steps (740 µs)");
 }

@@ -52,7 +52,13 @@ impl StepList {
         let why = |kind| OddSteps::of(trace, &facts.causes(), steps, kind)?.why;
         let why: Vec<Option<String>> = steps.kinds.iter().map(why).collect();
         let these = match (headline.scope.of, headline.bound_by) {
-            (Answered::OddSteps, _) => main.odd.clone(),
+            (Answered::OddSteps, _) => match &headline.odd {
+                Some(odd) if odd.are_of_other_kind() => {
+                    let is_one = |at: &usize| odd.spans.contains(&steps.spans[*at]);
+                    (0..steps.spans.len()).filter(is_one).collect()
+                }
+                _ => main.odd.clone(),
+            },
             (_, Bound::Peer) => main.slow.iter().map(|it| it.step).collect(),
             _ => Vec::new(),
         };

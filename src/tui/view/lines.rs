@@ -71,7 +71,7 @@ fn find(facts: &Facts<'_>, stop: &Stop) -> LineAnswer {
     if stop.is_stopped() {
         return LineAnswer::default();
     }
-    let devices = lines::find(trace, calls, facts.steps());
+    let devices = facts.lines();
     let all = devices.iter().flat_map(DeviceLines::with_functions);
     let all = all.filter_map(|it| Some((it.file.as_deref()?, it.line?)));
     LineAnswer {
@@ -129,7 +129,11 @@ impl View for LinesView {
                 cells
             }
             row => {
-                let is_basis = matches!(row, SourceRow::Device(_) | SourceRow::Launches);
+                let is_basis = match row {
+                    // That the lines are no cause is no small print.
+                    SourceRow::Device(at) => !found.devices[at].is_others,
+                    row => row == SourceRow::Launches,
+                };
                 let role = if is_basis { Role::Dim } else { Role::Text };
                 vec![Cell::rest(in_full(trace, found, row), role)]
             }

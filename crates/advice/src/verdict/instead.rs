@@ -2,9 +2,11 @@
 
 use super::{Bound, Verdict, words};
 use activity::Span;
+use activity::text::counted;
+use activity::units::duration;
 use causes::Causes;
 use figures::DeviceFigures;
-use findings::failed::Failed;
+use findings::failed::{self, Failed};
 use findings::lost_records::Lost;
 use trace::Trace;
 
@@ -14,7 +16,7 @@ pub(super) fn put(
     (trace, causes, window): (&Trace, &Causes<'_>, Option<Span>),
     devices: &[DeviceFigures],
 ) {
-    let Some((bound, text, lost)) = instead(trace, causes, window) else {
+    let Some((bound, text, lost)) = instead((trace, causes, window), devices) else {
         return;
     };
     let on = devices.iter().map(|f| Some(f.index));
@@ -29,7 +31,7 @@ pub(super) fn put(
         verdict.frames = Default::default();
         verdict.text.clone_from(&text);
         // Nor is anything known of its parts.
-        if lost.is_some() {
+        if lost.is_some() || text.starts_with(failed::NO_LAUNCH) {
             verdict.beside.clear();
         }
     }
@@ -37,9 +39,8 @@ pub(super) fn put(
 
 /// What is said in the place of any verdict: nothing ran, graphs are captured, or records are lost.
 fn instead(
-    trace: &Trace,
-    causes: &Causes<'_>,
-    window: Option<Span>,
+    (trace, causes, window): (&Trace, &Causes<'_>, Option<Span>),
+    devices: &[DeviceFigures],
 ) -> Option<(Bound, String, Option<Lost>)> {
     let graph = causes.graph();
     let nothing = |text| (Bound::Nothing, text, None);
@@ -47,6 +48,20 @@ fn instead(
     let failed = is_whole.then(|| Failed::of(trace, graph)).flatten();
     if let Some(failed) = failed.filter(Failed::is_all) {
         return Some(nothing(format!("no kernel ran: {}", failed.text())));
+    }
+    let early = is_whole
+        .then(|| failed::ended_early(trace, devices))
+        .flatten();
+    if let Some(copies) = early {
+        let (copies, busy) = (
+            counted(copies, "copy", "copies"),
+            devices.iter().map(|f| f.busy_ns),
+        );
+        let ran = duration(busy.max().unwrap_or(0));
+        return Some(nothing(format!(
+            "{}; only {copies} ran ({ran})",
+            failed::NO_LAUNCH
+        )));
     }
     if let Some(captured) = graph.capture(window) {
         return Some(nothing(words::of_capture(captured)));

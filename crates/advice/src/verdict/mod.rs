@@ -29,10 +29,10 @@ use causes::Causes;
 use causes::stacks::LineShare;
 pub use elsewhere::lead;
 use figures::DeviceFigures;
-use figures::steps::{self, BehindWarmUp, Steps};
+use figures::steps::{self, BehindWarmUp, StepKind, Steps};
 use findings::lost_records;
 use findings::no_cure::UNTRACED;
-use findings::{Finding, Rule};
+use findings::{COMPILING, Finding, Rule};
 pub use instead::fail;
 use jobs::JobAnalysis;
 pub use odd::OddSteps;
@@ -298,6 +298,13 @@ pub fn promise(verdicts: &mut [Verdict], findings: &[Finding]) {
             if let Some(says) = first.and_then(|it| it.says.as_ref()) {
                 verdict.retell(says);
             }
+            // What is compiled up to the end has no start that is over.
+            let is_again = |it: &Finding| it.rule == Rule::ColdStart && it.cure == COMPILING;
+            if let Some(rest) = verdict.text.strip_prefix("cold start")
+                && findings.iter().any(is_again)
+            {
+                verdict.text = format!("CPU-bound{rest}");
+            }
             let place = findings.iter().find(|it| !it.ends_with.is_empty());
             if let Some(it) = place.filter(|_| verdict.text.ends_with(UNTRACED)) {
                 verdict.text += &format!(", mostly{}", it.ends_with);
@@ -373,9 +380,11 @@ fn beside(
     for (at, kind) in steps.kinds.iter().enumerate() {
         if at > 0 && share(kind.total_ns, all) >= TOLD_SHARE {
             verdict.is_mostly_beside |= 2 * kind.total_ns > all;
-            verdict
-                .beside
-                .push(scope::other_kind(kind, share(kind.total_ns, all)));
+            let leads = OddSteps::of_kind(trace, causes, steps, kind).filter(|_| !is_late);
+            match leads {
+                Some(odd) => lead_by_kind(verdict, odd, steps.main()),
+                None => (verdict.beside).push(scope::other_kind(kind, share(kind.total_ns, all))),
+            }
         }
         let odd = OddSteps::of(trace, causes, steps, kind);
         let Some(odd) = odd.filter(|it| it.share >= TOLD_SHARE) else {
@@ -403,16 +412,33 @@ fn beside(
             saves.unwrap_or_default(),
             duration(kind.median_ns)
         ));
-        verdict.text = odd.sentence();
-        verdict.scope.of = Answered::OddSteps;
-        (verdict.bound_by, verdict.share, verdict.line) = (odd.bound_by, odd.share, None);
-        verdict.span_ns = odd.of_ns();
-        (verdict.cost_ns, verdict.cost_a_step_ns) = (odd.total_ns, Some(odd.more_ns));
+        lead_by(verdict, &odd);
     }
     verdict.beside.extend(own);
     if is_whole {
         parts::around((trace, causes), steps, verdict);
     }
+}
+
+/// Lets odd steps take a headline.
+fn lead_by(verdict: &mut Verdict, odd: &OddSteps) {
+    verdict.text = odd.sentence();
+    verdict.scope.of = Answered::OddSteps;
+    (verdict.bound_by, verdict.share, verdict.line) = (odd.bound_by, odd.share, None);
+    verdict.span_ns = odd.of_ns();
+    (verdict.cost_ns, verdict.cost_a_step_ns) = (odd.total_ns, Some(odd.more_ns));
+}
+
+/// Lets steps of another kind take the headline of the main one, which is told behind them.
+fn lead_by_kind(verdict: &mut Verdict, odd: OddSteps, main: &StepKind) {
+    let (own, median) = (std::mem::take(&mut verdict.text), duration(main.median_ns));
+    verdict.gain = Some(match odd.chunks() {
+        Some(chunks) => format!("{chunks}, as {} steps ({median}) wait for it", main.name),
+        None => format!("the other steps take {median}"),
+    });
+    lead_by(verdict, &odd);
+    verdict.beside.push(own);
+    verdict.odd = Some(odd);
 }
 
 /// The verdict on several devices together. That ranks wait for each other is no end: what those did is that were waited for.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::Bound;
+use super::{Bound, scope};
 use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{count as group, duration, percent, share};
 use activity::{Ns, Span};
@@ -50,6 +50,9 @@ pub struct OddSteps {
     /// How many operations more one of them has than a typical step, where that is more than half of it.
     #[serde(skip)]
     operations: usize,
+    /// What steps of another kind take, where these are such; else empty.
+    #[serde(skip)]
+    other_kind: String,
     /// Median time of the others, and the spans of the odd ones, the longest first.
     #[serde(skip)]
     pub median: Ns,
@@ -128,6 +131,7 @@ impl OddSteps {
             why,
             held: named,
             operations,
+            other_kind: String::new(),
             bound_by,
             line,
             median: kind.median_ns,
@@ -135,9 +139,59 @@ impl OddSteps {
         })
     }
 
+    /// Steps of another kind, where they take most of the time and one of them many times as long as one of the main kind.
+    pub(super) fn of_kind(
+        trace: &Trace,
+        causes: &Causes<'_>,
+        steps: &Steps,
+        kind: &StepKind,
+    ) -> Option<Self> {
+        let (main, count) = (steps.main(), kind.steps.len().max(1) as f64);
+        let times = kind.total_ns as f64 / count / main.median_ns.max(1) as f64;
+        let all: Ns = steps.steady().iter().map(|it| it.len()).sum();
+        if 2 * kind.total_ns <= all || !cases::ELSEWHERE_TIMES.is_reached_by(times) {
+            return None;
+        }
+        let both = |of: &[usize]| {
+            let mut both = [of, &kind.steps].concat();
+            both.sort_unstable();
+            both
+        };
+        let as_odd = StepKind {
+            steps: both(&main.steps),
+            odd: both(&main.odd),
+            costly: kind.steps.clone(),
+            ..main.clone()
+        };
+        let part = share(kind.total_ns, all);
+        Some(OddSteps {
+            other_kind: scope::other_kind(kind, part),
+            share: part,
+            ..OddSteps::of(trace, causes, steps, &as_odd)?
+        })
+    }
+
+    /// Whether they are no odd steps, but all of another kind.
+    pub fn are_of_other_kind(&self) -> bool {
+        !self.other_kind.is_empty()
+    }
+
+    /// What to do about steps that read prompts.
+    pub(super) fn chunks(&self) -> Option<&'static str> {
+        let is_prefill = self.other_kind.contains("prefill");
+        is_prefill.then_some("prefill in smaller chunks")
+    }
+
     /// "every 20th step takes 727 ms more in torch.save at train.py:31: 12 % of the time".
     pub fn sentence(&self) -> String {
         let OddSteps { which, why, .. } = self;
+        if self.are_of_other_kind() {
+            let mostly = match self.held.as_str() {
+                "" | EACH | UNTRACED => String::new(),
+                held => format!(", mostly in {held}"),
+            };
+            return self.other_kind.clone() + &mostly;
+        }
         let takes = match self.count > 1 && self.every.is_none() {
             true => "take",
             false => "takes",
@@ -176,6 +230,14 @@ impl OddSteps {
             .collect();
         let rarely = "Do it less often, in parts, or beside the GPU's work in another thread.";
         let (advice, cure) = match self.held.as_str() {
+            _ if self.chunks().is_some() => (
+                "Prefill in smaller chunks (chunked prefill): decode steps run between them, and wait for none as long.",
+                "",
+            ),
+            _ if self.are_of_other_kind() => (
+                "Look at one of these first: most of the time is theirs.",
+                "",
+            ),
             _ if self.is_recording() => (
                 "Recording does that: without it these steps take as long as the others.",
                 "",
@@ -214,7 +276,15 @@ impl OddSteps {
                 of: self.spans.len(),
                 ..OfSteps::default()
             }),
-            ..scope.found(all, if self.is_seam() { 0 } else { self.total_ns }, &at)
+            ..scope.found(
+                all,
+                if self.saves_nothing() {
+                    0
+                } else {
+                    self.total_ns
+                },
+                &at,
+            )
         }
     }
 
@@ -227,6 +297,11 @@ impl OddSteps {
     pub fn is_seam(&self) -> bool {
         let is_more = self.operations > 0 && matches!(self.held.as_str(), "" | EACH | UNTRACED);
         self.count == 1 && (is_more || self.bound_by == Bound::Unknown)
+    }
+
+    /// Whether nobody knows what is had back.
+    fn saves_nothing(&self) -> bool {
+        self.is_seam() || self.are_of_other_kind()
     }
 
     /// Whether a next run has them, too: what comes twice in one place is in a loop.

@@ -1,3 +1,5 @@
+mod leading;
+
 use super::split::Split;
 use super::*;
 use activity::{
@@ -1559,50 +1561,52 @@ fn graphs_recorded_as_a_whole_are_told_before_a_kernel_beside_them() {
 
 /// Kernels of 0.1 ms, each launched when the one before it has ended, begin 1.9 ms later. Somebody else is on the GPU, whose multiprocessors
 /// are busy for 90 % of the time; kernels ran for 5 %.
+/// Of the second half no launch is recorded where their kernels' time is given.
+fn on_a_shared_gpu(owner: Owner, busy: f64, unlaunched: Option<Ns>) -> Scene {
+    let mut scene = Scene::new();
+    scene.device(DeviceInfo {
+        uuid: Some([7; 16]),
+        ..DeviceInfo::default()
+    });
+    for (i, at) in (0..50).map(|i| (i, i * 2_000_000)) {
+        let hidden = unlaunched.filter(|_| i >= 25);
+        match hidden {
+            Some(_) => scene.without_call(),
+            None => scene.call("cudaLaunchKernel", at, at + 5_000),
+        };
+        let takes = hidden.unwrap_or(100_000);
+        scene.kernel("decode", 1, at + 2_000_000 - takes, at + 2_000_000);
+    }
+    let batch = scene.take();
+    let occupant = Occupant {
+        pid: 4711,
+        name: "python3".to_owned(),
+        memory: None,
+        owner,
+    };
+    let reading = Reading {
+        uuid: [7; 16],
+        span: Span::new(0, 100_000_000),
+        values: vec![(Metric::Sm, busy)],
+        reasons: 0,
+    };
+    scene.put(Batch {
+        hardware: vec![
+            Hardware::Occupants {
+                uuid: [7; 16],
+                time: 0,
+                all: vec![occupant],
+            },
+            Hardware::Reading(reading),
+        ],
+        ..batch
+    });
+    scene
+}
+
 #[test]
 fn launched_kernels_wait_for_another_program() {
-    // Of the second half no launch is recorded where their kernels' time is given.
-    let of = |owner: Owner, busy: f64, unlaunched: Option<Ns>| {
-        let mut scene = Scene::new();
-        scene.device(DeviceInfo {
-            uuid: Some([7; 16]),
-            ..DeviceInfo::default()
-        });
-        for (i, at) in (0..50).map(|i| (i, i * 2_000_000)) {
-            let hidden = unlaunched.filter(|_| i >= 25);
-            match hidden {
-                Some(_) => scene.without_call(),
-                None => scene.call("cudaLaunchKernel", at, at + 5_000),
-            };
-            let takes = hidden.unwrap_or(100_000);
-            scene.kernel("decode", 1, at + 2_000_000 - takes, at + 2_000_000);
-        }
-        let batch = scene.take();
-        let occupant = Occupant {
-            pid: 4711,
-            name: "python3".to_owned(),
-            memory: None,
-            owner,
-        };
-        let reading = Reading {
-            uuid: [7; 16],
-            span: Span::new(0, 100_000_000),
-            values: vec![(Metric::Sm, busy)],
-            reasons: 0,
-        };
-        scene.put(Batch {
-            hardware: vec![
-                Hardware::Occupants {
-                    uuid: [7; 16],
-                    time: 0,
-                    all: vec![occupant],
-                },
-                Hardware::Reading(reading),
-            ],
-            ..batch
-        });
-        verdict(&mut scene).text
-    };
+    let of = |owner, busy, unlaunched| verdict(&mut on_a_shared_gpu(owner, busy, unlaunched)).text;
     // 49 gaps of 1.9 ms in 98.1 ms, whoever launched what ends them.
     for unlaunched in [None, Some(100_000)] {
         let shared = of(Owner::Other, 0.9, unlaunched);

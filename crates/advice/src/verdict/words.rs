@@ -11,12 +11,12 @@ use super::split::Split;
 use super::{Answered, Bound, STALL_SHARE};
 use activity::text::{NAME_MAX, counted, cut_middle, printable};
 use activity::units::{bytes, duration, percent, share};
-use activity::{Direction, NameId, Ns, What, occupancy};
-use causes::graph::CallKind;
+use activity::{Direction, NameId, Ns, occupancy};
 use causes::stacks::LineShare;
 use causes::{Group, IdleCause};
 use figures::busy::{self, KernelTime, mostly};
 use figures::communication::is_communication;
+use findings::failed;
 use jobs::{JobAnalysis, Stretch};
 use trace::{SourceKind, Trace, short};
 
@@ -37,21 +37,11 @@ pub fn nothing_ran(trace: &Trace) -> &'static str {
         SourceKind::Recording if trace.health().received == 0 && was_looked_at() => {
             "cuptop watched this program from outside, so it recorded no kernels or copies"
         }
-        _ if trace.operations_extent().is_none() && has_launched(trace) => {
+        _ if trace.operations_extent().is_none() && failed::has_launched(trace) => {
             "the GPU's records are missing: kernels were launched, but none was recorded"
         }
         _ => "no GPU operation was recorded",
     }
-}
-
-/// Whether the launch of a kernel returned no error.
-fn has_launched(trace: &Trace) -> bool {
-    let launches =
-        |name: &str| CallKind::of(name) == CallKind::Launch && !name.contains("HostFunc");
-    let is_one = |what: What| matches!(what, What::Call(of) if of.code == 0 && launches(trace.names().full(of.name)));
-    trace
-        .threads()
-        .any(|(id, lane, _)| lane.kept().any(|row| is_one(trace.what(id, row))))
 }
 
 /// What takes this part of a class is named for the whole of it.
@@ -182,9 +172,8 @@ impl Told<'_> {
         let split = self.split;
         if self.has_no_kernel() && !matches!(self.bound, Bound::Launch | Bound::Sync) {
             // Where calls are recorded, a launch would be.
-            let is_known = self.trace.threads().next().is_some() && !has_launched(self.trace);
-            let told = match is_known {
-                true => "no kernel was launched: see what the program printed",
+            let told = match failed::launches_nothing(self.trace) {
+                true => failed::NO_LAUNCH,
                 false => NO_KERNEL,
             };
             return vec![told.to_owned()];

@@ -110,6 +110,9 @@ pub struct DeviceLines {
     /// Whether only the steady steps were looked at: those of a program that has some.
     #[serde(rename = "in_steps")]
     pub is_of_steps: bool,
+    /// Whether another process most likely has the device for most of its idle time: the lines are no cause of that.
+    #[serde(skip)]
+    pub is_others: bool,
     /// Its idle time while its processes were being sampled.
     pub idle_ns: Ns,
     /// Idle time in gaps into which no sample fell.
@@ -141,13 +144,17 @@ impl DeviceLines {
                 false => "",
             }
         );
+        let others = match self.is_others {
+            true => "these lines are not the cause: another process likely has the GPU; ",
+            false => "",
+        };
         match self.is_exact {
             true => format!(
-                "Python functions in {} of {within}, as the program's profiler recorded them (at the lines where they begin)",
+                "{others}Python functions in {} of {within}, as the program's profiler recorded them (at the lines where they begin)",
                 duration(self.idle_ns - self.unseen_ns)
             ),
             false => format!(
-                "estimated from {} of the launching thread, {} a second, in {within}",
+                "{others}estimated from {} of the launching thread, {} a second, in {within}",
                 plural(self.samples, "stack sample"),
                 self.hz
             ),

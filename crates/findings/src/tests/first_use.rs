@@ -1091,6 +1091,7 @@ fn a_function_that_xla_compiles_up_to_the_end_is_compiled_anew_and_no_cold_start
         sick("cold-start", &mut scene)
     };
     let it = found(["jit_step"; 2], 12, 0);
+    it.title.must_begin("compiling again and again: ");
     it.advice.must_begin("It is compiled anew again and again");
     assert_eq!(it.cure, "compiling once");
     // Each of two functions alone is at work for less than half of the time; parts of one are tried.

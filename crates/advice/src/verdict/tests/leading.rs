@@ -1,0 +1,130 @@
+//! What is told before what a timeline looks like at first: another process, rare steps that take most, an early end.
+
+use super::*;
+
+#[test]
+fn lines_are_no_cause_of_what_another_process_takes() {
+    let heading = |owner| {
+        let mut trace = on_a_shared_gpu(owner, 0.9, Some(100_000)).trace();
+        let frame = Frame {
+            file: "/w/serve.py".to_owned(),
+            function: "decode".to_owned(),
+            line: 16,
+        };
+        let defs = vec![
+            SampleDef::Frame { id: 1, frame },
+            SampleDef::Stack {
+                id: 1,
+                caller: 0,
+                frame: 1,
+            },
+        ];
+        let seen = SeenAt {
+            thread: 0,
+            stack: 1,
+            is_running: true,
+        };
+        let look = |at: Ns| StackSample {
+            time: at * 2_000_000 + 1_000_000,
+            changed: vec![seen],
+        };
+        trace.apply(Batch {
+            samples: Some(Samples {
+                series: 0,
+                defs,
+                looks: (0..40).map(look).collect(),
+                sampling: Sampling {
+                    hz: 100,
+                    ..Sampling::default()
+                },
+            }),
+            ..Batch::default()
+        });
+        crate::Facts::new(&trace).lines().remove(0).basis()
+    };
+    let others =
+        "these lines are not the cause: another process likely has the GPU; estimated from";
+    heading(Owner::Other).must_begin(others);
+    heading(Owner::Program).must_begin("estimated from");
+}
+
+/// Forty steps, of which every twentieth reads a prompt: twelve kernels of so long each in place of twelve of 0.2 ms.
+fn served(prompt: Ns) -> Verdict {
+    let (mut scene, mut now) = (Scene::new(), 0);
+    for step in 0..41 {
+        let (from, is_prompt) = (now, step % 20 == 10);
+        let (name, takes) = match is_prompt {
+            true => ("gemm_prefill", prompt),
+            false => ("gemm_decode", 200_000),
+        };
+        for _ in 0..12 {
+            scene.call("cudaLaunchKernel", now, now + 2_000);
+            scene.kernel(name, 1, now + 4_000, now + 4_000 + takes);
+            now += takes + 6_000;
+        }
+        scene.range(RangeKind::Nvtx, &format!("step {step}"), 0, from, now);
+    }
+    by_steps(&mut scene).remove(0)
+}
+
+#[test]
+fn a_few_steps_that_take_most_of_the_time_are_told_before_the_many() {
+    // 12 * 40.006 = 480 ms, and 12 * 206 us = 2.47 ms: two of the one and 38 of the other, 91 %.
+    let verdict = served(40_000_000);
+    let expected = "2 prefill steps of 480 ms (mean) take 91 % of the time, mostly in gemm_prefill \
+        · prefill in smaller chunks, as decode steps (2.47 ms) wait for it";
+    assert_eq!(verdict.headline(), expected);
+    let beside = verdict.beside.join(" · ");
+    beside.must_begin("GPU-bound: kernels run");
+    let finding = as_finding(verdict.odd.as_ref().expect("such steps"));
+    assert_eq!(finding.bound_ns, 0, "what has to be done is no saving");
+    finding.advice.must_begin("Prefill in smaller chunks");
+    // 12 * 1.506 = 18.1 ms: seven times as long, and a quarter of the time.
+    let less = served(1_500_000);
+    less.text.must_begin("GPU-bound: kernels run");
+    less.beside.join(" · ").must_have("2 prefill steps of");
+}
+
+#[test]
+fn a_program_that_ends_behind_one_copy_most_likely_failed() {
+    // Pageable copies of 16 MiB, each in 2.18 ms.
+    let of = |copies: i64, launches: bool| {
+        let mut scene = Scene::new();
+        for at in (0..copies).map(|it| it * 2_400_000) {
+            scene.call("cuMemcpyHtoD_v2", at, at + 2_360_000);
+            let copy = Copy {
+                from: MemoryKind::Pageable,
+                ..pinned(Direction::H2D, 1, 16 << 20)
+            };
+            scene.copy_of(copy, at + 100_000, at + 2_280_000);
+        }
+        if launches {
+            let at = copies * 2_400_000;
+            scene.call("cuLaunchKernel", at, at + 5_000);
+            scene.kernel("scan", 1, at + 6_000, at + 106_000);
+        }
+        let trace = scene.trace();
+        let facts = crate::Facts::new(&trace);
+        let judged = facts
+            .judgement(crate::JudgedPart::Whole)
+            .expect("not stopped");
+        let rules = judged.findings.iter().map(|it| it.rule.name());
+        let is_told = rules.clone().any(|it| it == "pageable-copy");
+        (judged.verdicts[0].headline(), is_told)
+    };
+    let (failed, is_told) = of(1, false);
+    assert_eq!(
+        failed,
+        "no kernel was launched: see what the program printed; only 1 copy ran (2.18 ms)"
+    );
+    assert!(
+        !is_told,
+        "one copy of a program that failed is nothing to speed up"
+    );
+    // One that copies again and again does what it is for, and one that launches did not fail before that.
+    for (copies, launches) in [(30, false), (2, true)] {
+        let (headline, is_told) = of(copies, launches);
+        headline.must_begin("copy-bound");
+        assert!(is_told, "{copies}");
+    }
+}
