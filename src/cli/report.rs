@@ -374,7 +374,10 @@ mod tests {
         assert_eq!(name(None, Some("a.json")), Ok("chrome"));
         assert_eq!(name(None, Some("a.json.gz")), Ok("chrome"));
         assert_eq!(name(Some("svg"), Some("a.svg.gz")), Ok("svg"));
-        for output in ["a", "a.exe", "a.gz", "a.svg.gz", "a.pftrace"] {
+        // Help promises it of any of them.
+        assert_eq!(name(None, Some("a.html.gz")), Ok("html"));
+        assert_eq!(name(None, Some("a.svg.gz")), Ok("svg"));
+        for output in ["a", "a.exe", "a.gz", "a.gz.svg.exe", "a.pftrace"] {
             assert_eq!(
                 name(None, Some(output)).map_err(|e| e.failure.kind.code()),
                 Err(exit::INPUT)

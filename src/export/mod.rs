@@ -18,8 +18,10 @@ use std::io::{self, BufWriter, Write};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat};
+use rustix::io::Errno;
 use trace::Trace;
 
 /// What the data of a timeline can be written as.
@@ -104,7 +106,7 @@ impl FormatEntry {
             .find(|entry| entry.name.eq_ignore_ascii_case(name))
     }
 
-    /// The format that a file's extension asks for; `.gz` may stand behind that of a timeline's data.
+    /// The format that a file's extension asks for; `.gz` may stand behind it.
     pub fn of_path(path: &Path) -> Option<FormatEntry> {
         let plain = match is_compressed(path) {
             true => Path::new(path.file_stem()?),
@@ -114,7 +116,6 @@ impl FormatEntry {
         FORMATS.into_iter().find(|entry| {
             let mut known = entry.extensions.iter();
             known.any(|known| known.eq_ignore_ascii_case(extension))
-                && (!is_compressed(path) || matches!(entry.format, Format::Timeline(_)))
         })
     }
 }
@@ -189,6 +190,24 @@ pub fn to_file(
     })
 }
 
+/// Nobody who means to read a pipe takes longer to open it.
+const READER: Duration = Duration::from_secs(2);
+
+/// Opens what is no file. A pipe that nobody reads is refused: opening it would wait for a reader for ever.
+fn open_pipe(path: &Path) -> io::Result<File> {
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let begun = Instant::now();
+    let pipe = loop {
+        match rustix::fs::open(path, flags, Mode::empty()) {
+            Err(Errno::NXIO) if begun.elapsed() < READER => std::thread::sleep(READER / 100),
+            Err(Errno::NXIO) => return Err(io::Error::other("it is a pipe, and nobody reads it")),
+            opened => break opened?,
+        }
+    };
+    rustix::fs::fcntl_setfl(&pipe, OFlags::empty())?;
+    Ok(pipe.into())
+}
+
 fn whole_file(
     path: &Path,
     readers: Readers,
@@ -202,7 +221,7 @@ fn whole_file(
     recording::file::refuse_foreign_links(path)?;
     // A pipe is one by its name in `/dev/fd` alone: where that leads, nothing lies.
     if path.metadata().is_ok_and(|found| !found.is_file()) {
-        let pipe = File::options().write(true).open(path)?;
+        let pipe = open_pipe(path)?;
         // By now it may be a link to a file.
         if !pipe.metadata()?.is_file() {
             return fill(&pipe);
@@ -250,4 +269,33 @@ fn whole_file(
     let link = |name: &Path| Ok(linkat(CWD, &place, CWD, name, AtFlags::SYMLINK_FOLLOW)?);
     named.make_in(folder, link)?.persist(&target)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_that_nobody_reads_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pipe = folder.path().join("pipe");
+        let mode = Mode::from_raw_mode(0o600);
+        rustix::fs::mkfifoat(CWD, &pipe, mode).expect("a pipe");
+        let (done, ended) = std::sync::mpsc::channel();
+        let name = pipe.clone();
+        std::thread::spawn(move || {
+            let written = to_file(&name, Readers::Owner, |out| out.write_all(b"told"));
+            let _ = done.send(written.map_err(|it| it.to_string()));
+        });
+        // Of a writer that waits for a reader nothing is ever heard.
+        let refused = ended.recv_timeout(Duration::from_secs(60));
+        let refused = refused.expect("an end").expect_err("nobody reads");
+        assert!(refused.contains("nobody reads it"), "{refused}");
+        let reader = std::thread::spawn(move || std::fs::read(pipe));
+        let written = to_file(&folder.path().join("pipe"), Readers::Owner, |out| {
+            out.write_all(b"told")
+        });
+        written.expect("somebody reads");
+        assert_eq!(reader.join().expect("no panic").expect("read"), b"told");
+    }
 }

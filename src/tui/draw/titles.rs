@@ -2,8 +2,8 @@
 
 use crate::tui::draw::prelude::*;
 
-/// "■ kernels 29 %  ■ copies alone 6 %  idle: c CPU work 51 %", as many as there is room for. Marks
-/// without words belong to the words that follow.
+/// "■ kernels 29 %  ■ copies alone 6 %  idle: c CPU work 51 %", as many as there is room for. What
+/// has the role of text has no mark.
 pub fn legend(theme: &Theme, parts: &[(Role, String)], gutter: u16, line: Rect, buf: &mut Buffer) {
     let dim = theme.fg(Role::Dim);
     let (mut x, mut is_idle) = (gutter, false);
@@ -13,6 +13,7 @@ pub fn legend(theme: &Theme, parts: &[(Role, String)], gutter: u16, line: Rect, 
                 Some(theme.cause_mark(cause)),
                 if is_idle { "" } else { "idle: " },
             ),
+            Role::Text => (None, ""),
             // Without colours the row shows both parts alike.
             role => (theme.has_grounds().then(|| ('■', theme.fg(role))), ""),
         };
@@ -24,11 +25,9 @@ pub fn legend(theme: &Theme, parts: &[(Role, String)], gutter: u16, line: Rect, 
         x = pen::text(buf, line, x, lead, dim);
         if let Some((mark, style)) = mark {
             pen::cell(buf, line, x, mark, style);
-            x += 1 + u16::from(!words.is_empty());
+            x += 2;
         }
-        if !words.is_empty() {
-            x = pen::text(buf, line, x, words, dim) + 2;
-        }
+        x = pen::text(buf, line, x, words, dim) + 2;
     }
 }
 

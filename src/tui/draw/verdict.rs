@@ -9,6 +9,15 @@ use advice::verdict::{Bound, nothing_ran};
 use findings::Severity;
 use trace::SourceKind;
 
+/// Where the class ends with which a headline begins: before its colon. A cure behind a headline without one may have a colon, too.
+fn class(headline: &str) -> usize {
+    let end = headline.find(':').filter(|at| *at <= CLASS_MAX);
+    end.unwrap_or(0)
+}
+
+/// No class has more columns: "straggler rank 1", "GPU-bound on 8 GPUs".
+const CLASS_MAX: usize = 24;
+
 /// The line, ready to be drawn.
 #[derive(Clone, Debug, Default)]
 pub struct VerdictLine {
@@ -61,8 +70,7 @@ impl VerdictLine {
                 nothing_ran(&run.trace)
             });
         };
-        // A headline begins with its class and a colon.
-        let (head, text) = headline.split_at(headline.find(':').unwrap_or(0));
+        let (head, text) = headline.split_at(class(&headline));
         VerdictLine {
             head: head.to_owned(),
             role,
@@ -214,7 +222,14 @@ fn about(answer: &Answer, state: &State) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::fitted;
+    use super::{class, fitted};
+
+    #[test]
+    fn a_headline_without_a_class_has_no_head() {
+        assert_eq!(class("GPU-bound: kernels run 90 %"), "GPU-bound".len());
+        let odd = "1 of 12 steps takes 20.0 ms more in save_checkpoint: 38 % of the time";
+        assert_eq!(class(odd), 0);
+    }
 
     #[test]
     fn a_headline_that_is_too_long_ends_with_a_whole_clause() {

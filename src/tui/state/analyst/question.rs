@@ -234,6 +234,12 @@ impl<A: Copy + PartialEq, T: Send + 'static> Question<A, T> {
     pub fn is_open(&self) -> bool {
         self.asked.is_some() || self.waits
     }
+
+    /// The answer is awaited, until somebody asks again.
+    #[cfg(test)]
+    pub fn leave_open(&mut self) {
+        self.waits = true;
+    }
 }
 
 /// What this thread has had of a core.

@@ -245,36 +245,46 @@ pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
         true => words.to_owned(),
         false => format!("{words} {}", units::percent(ns as f64 / whole as f64)),
     };
-    // Those that take least go together where not all have room: their marks, and one word for all.
-    let mut others = Vec::new();
     // It stands under the first GPU's row, and is of all.
     let on = match devices.len() {
         0 | 1 => String::new(),
         many => format!(" on {many} GPUs"),
     };
-    let width = |all: &[TimePart], others: usize| {
-        let each = all.iter().map(|it| pen::width(&words(it.1, it.2)) + 4);
-        let other = others + (OTHER.len() + 3) * others.min(1);
-        on.len() + "idle: ".len() + each.sum::<usize>() + other
-    };
     let of = format!(" of {}", units::duration(state.figures_span().len()));
     // Where that is not what the axis shows it is said in any case.
     let is_less = state.figures_span() != state.focus.camera.viewport.window;
     let base = pen::width(&of) * usize::from(is_less && !is_early);
-    while width(&parts, others.len()) + base > room + 2 {
-        let least = (0..parts.len()).min_by_key(|&i| parts[i].2);
-        let Some(least) = least else { break };
-        others.push(parts.remove(least).0);
+    let told = |parts: &[TimePart], least: Ns, others: Ns| -> Vec<(Role, String)> {
+        let each = parts.iter().map(|it| match it.2 < least {
+            true => (it.0, it.1.to_owned()),
+            false => (it.0, words(it.1, it.2)),
+        });
+        let others = (others > 0).then(|| (Role::Text, words(OTHER, others)));
+        each.chain(others).collect()
+    };
+    let width = |all: &[(Role, String)]| {
+        let each = all.iter().map(|it| pen::width(&it.1) + 4);
+        on.len() + "idle: ".len() + each.sum::<usize>()
+    };
+    let fits = |all: &[(Role, String)]| width(all) + base <= room + 2;
+    // Where not all have room, little goes without its share. Else those that take least go together, without marks: a
+    // letter without a word is a riddle.
+    let mut legend = told(&parts, 0, 0);
+    if !fits(&legend) {
+        legend = told(&parts, whole / 20, 0);
     }
-    others.sort_by_key(|role| matches!(role, Role::Cause(_)));
-    let mut others: Vec<_> = others.into_iter().map(|it| (it, String::new())).collect();
-    if let Some(last) = others.last_mut() {
-        last.1 = OTHER.to_owned();
+    let mut others = 0;
+    while !fits(&legend) && !parts.is_empty() {
+        // What ran stays before all but one of the causes.
+        let causes = parts.iter().filter(|it| matches!(it.0, Role::Cause(_)));
+        let has_several = causes.count() > 1;
+        let stays = |it: &TimePart| has_several && matches!(it.0, Role::Good | Role::H2D);
+        let least = (0..parts.len()).min_by_key(|&i| (stays(&parts[i]), parts[i].2));
+        others += least.map_or(0, |at| parts.remove(at).2);
+        legend = told(&parts, 0, others);
     }
     // The headline's shares are of whole steps, these of what is in view: said where there is room.
-    let has_room = width(&parts, others.len()) + pen::width(&of) <= room + 2 && !is_early;
-    let parts = parts.iter().map(|it| (it.0, words(it.1, it.2)));
-    let mut legend: Vec<_> = parts.chain(others).collect();
+    let has_room = width(&legend) + pen::width(&of) <= room + 2 && !is_early;
     if let Some(first) = legend.first_mut() {
         first.1.push_str(if has_room { &of } else { "" });
         first.1.push_str(&on);

@@ -236,8 +236,13 @@ proptest! {
     }
 }
 
-#[test]
-fn no_colour_is_drawn_without_a_name() {
+/// A kernel of 600 ns, a copy of 100, 200 ns of nothing, and a kernel of 100.
+fn three_parts() -> App {
+    with_copy(100)
+}
+
+/// The same with a longer kernel and a shorter copy.
+fn with_copy(copy: Ns) -> App {
     let op = |engine, start, end| Op {
         engine,
         stream: 1,
@@ -246,20 +251,61 @@ fn no_colour_is_drawn_without_a_name() {
         bytes: 64,
     };
     let all = [
-        op(Engine::Kernels, 0, 600),
-        op(Engine::Up, 600, 700),
+        op(Engine::Kernels, 0, 700 - copy),
+        op(Engine::Up, 700 - copy, 700),
         op(Engine::Kernels, 900, 1_000),
     ];
-    let mut app = app(&all, None);
+    app(&all, None)
+}
+
+#[test]
+fn what_has_no_room_in_the_legend_is_told_in_a_word_and_never_as_a_letter_alone() {
+    let mut app = three_parts();
     app.prepare();
     let all = legend(&app.state, 200);
     assert_eq!(all.len(), 3, "kernels, copies and why it was idle");
-    for room in [20, 24, 36] {
+    // By hand: 70, 10 and 20 % of it. Of less room each time, the copies go first and then the idle time.
+    let mut last = Vec::new();
+    for room in (20..200).rev() {
         let shown = legend(&app.state, room);
-        assert_eq!(shown.last().map(|it| &*it.1), Some("other"));
-        let is_named = |role: Role| shown.iter().any(|it| it.0 == role);
-        assert!(all.iter().all(|it| is_named(it.0)), "{room}: {shown:?}");
+        assert!(shown.iter().all(|it| !it.1.is_empty()), "{shown:?}");
+        last.extend(
+            shown
+                .last()
+                .map(|it| it.1.clone())
+                .filter(|it| it.starts_with(OTHER)),
+        );
     }
+    last.dedup();
+    assert_eq!(last[..2], ["other 10 %", "other 30 %"]);
+    // What takes little keeps its word, and not its share, before it goes.
+    let mut app = with_copy(20);
+    app.prepare();
+    let mut shown = (20..200).flat_map(|room| legend(&app.state, room));
+    assert!(shown.any(|it| it.1 == "copies alone"));
+}
+
+#[test]
+fn while_the_steps_of_a_file_are_looked_for_no_shares_are_told() {
+    let mut app = three_parts();
+    app.prepare();
+    app.state.model.answers.leave_open();
+    assert!(app.state.is_early());
+    let shown = legend(&app.state, 200);
+    let words: Vec<&str> = shown.iter().map(|it| &*it.1).collect();
+    assert!(words.starts_with(&["kernels", "copies alone"]), "{words:?}");
+    let told = || format!("{:?}", legend(&app.state, 200));
+    assert!(!told().contains('%'), "{}", told());
+    let side = |app: &App| {
+        let scale = TimeScale::new(app.state.focus.camera.viewport.window, 80);
+        gpu(&app.state, 0, scale, 20).side
+    };
+    assert_eq!(side(&app), "");
+    app.prepare();
+    assert!(!app.state.is_early());
+    let told = format!("{:?}", legend(&app.state, 200));
+    assert!(told.contains("kernels 70 %"), "{told}");
+    assert_eq!(side(&app), "busy 80 %");
 }
 
 #[test]
