@@ -331,6 +331,13 @@ def promised(told):
     both = re.search(r"up to [\d.,]+ \S+ from (.*), ([\d.,]+ \S+) with larger batches", gain)
     gain = f"up to {both[2]} from {both[1]}" if both else gain
     amounts = [float(number.replace(",", "")) * UNITS[unit] for number, unit in re.findall(r"([\d.,]*\d) (ns|µs|us|ms|s|min)\b", gain)]
+    # "up to 65.4 ms a step" of uneven ones: the finding says what one takes at the mean, and of odd ones what part of the time they take.
+    mean = re.search(r"at most ([\d.,]+ \S+) of ([\d.,]+ \S+) a step \(mean\)", parts(told)[1])
+    odd = re.search(r"that saves at most .*\(mean\)", gain) and re.search(r": ([\d.]+) % of the time", verdict.get("text", ""))
+    if odd or mean and gain.endswith("a step"):
+        size = lambda text: float(text.split()[0].replace(",", "")) * UNITS[text.split()[1]]
+        share = float(odd[1]) / 100 if odd else size(mean[1]) / size(mean[2])
+        return (0.0, share / 2, share), f"{gain} ({share:.0%})"
     # Of what: the gain says it, or the headline before it ("of each 26.0 ms step", "of 3.21 s").
     whole = re.search(r"\b(?:of|each) ([\d.,]*\d) (ns|µs|us|ms|s|min)\b", verdict.get("text", ""))
     if amounts and (len(amounts) > 1 or whole):
