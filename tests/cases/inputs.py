@@ -1179,6 +1179,75 @@ def value_that_is_printed(made):
     values(made, "aten::_local_scalar_dense")
 
 
+@made
+def loop_over_one_tensor(made):
+    """Twelve steps that each multiply and add 40 times to one tensor."""
+    for i in range(12 * 80):
+        at = 12 * US * i
+        made.call("cudaLaunchKernel", at, at + 5 * US)
+        name = "mul add".split()[i % 2]
+        made.kernel(f"at::native::elementwise_kernel<{name}>", at + 7 * US, at + 9 * US)
+
+
+def reads(made, pieces, kernels):
+    """Twelve steps of so many pieces: short kernels, and a value that comes back behind them."""
+    at = 0
+    for i in range(12 * pieces):
+        for k in range(kernels):
+            made.call("cudaLaunchKernel", at, at + 5 * US)
+            made.kernel(f"piece_{i % pieces}_{'abcdefgh'[k % 8]}", at + 7 * US, at + 9 * US)
+            at += 10 * US
+        made.call("cudaMemcpyAsync", at, at + 5 * US)
+        made.copy("d2h", 4, at + 37 * US, at + 38 * US)
+        made.call("cudaStreamSynchronize", at + 6 * US, at + 40 * US)
+        at += 42 * US
+
+
+@made
+def steps_that_read_at_their_end(made):
+    """A graph holds the twelve kernels of a step, behind which a value comes back."""
+    reads(made, 1, 12)
+
+
+@made
+def reads_between_long_pieces(made):
+    """A graph holds each 40 kernels between values that come back."""
+    reads(made, 4, 40)
+
+
+# Optimizers.
+
+
+def optimizer_kernels(made, kernels, filled=0):
+    """Twenty steps of PyTorch: a product, kernels of an optimizer's step, and a gradient that is filled for so long."""
+    at = 0
+    for _ in range(20):
+        made.call("cudaLaunchKernel", at, at + 5 * US)
+        made.kernel("void at::native::embedding_backward_kernel<float>" if filled else "gemm", at + 8 * US, at + 108 * US)
+        if filled:
+            made.call("cudaLaunchKernel", at + 6 * US, at + 9 * US)
+            made.kernel("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>", at + 109 * US, at + 109 * US + filled)
+        begin = at + 110 * US + filled
+        for name in kernels:
+            made.call("cudaLaunchKernel", at + 10 * US, at + 13 * US)
+            made.kernel(f"void at::native::multi_tensor_apply_kernel<{name}>", begin, begin + 400 * US)
+            begin += 401 * US
+        made.range("Optimizer.step#AdamW.step", at + 9500, at + 14 * US, "op")
+        at = begin + US
+
+
+@made
+def optimizer_of_a_model_with_a_table(made):
+    """Its gradient is filled in 10 us, and the optimizer takes 400: most parameters are others'."""
+    optimizer_kernels(made, ["FusedAdamMathFunctor"], 10 * US)
+
+
+@made
+def optimizer_of_two_kernels(made):
+    """The optimizer's step is two kernels, each over all parameters."""
+    optimizer_kernels(made, ["Mul", "Add"])
+
+
 # Kernels that leave much of the GPU empty.
 
 

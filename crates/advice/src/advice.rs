@@ -484,7 +484,8 @@ impl<'a> Advice<'a> {
             f.with_idle(0, pause)
         };
         let devices: Vec<_> = devices.into_iter().map(with_pause).collect();
-        let steady = whole.within(Some(window), &devices);
+        let mut steady = whole.within(Some(window), &devices);
+        steady.steps = steps::main(steps).map_or(0, |it| it.steady.len());
         let mut findings = findings::weighed(&steady, whatif, stop);
         // What costs steps nothing is told of the start-up.
         let is_worth =

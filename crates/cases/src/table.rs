@@ -293,6 +293,10 @@ table! {
         VALUE_DECIDES: Exception => ["value_that_decides"];
         /// A value that PyTorch's `.item()` brings is mostly printed, and decides nothing.
         PRINTED_VALUE: Exception => ["value_that_is_printed"];
+        /// So many reads a step are not all at its end.
+        READS_WITHIN: Count = 4 or 0 => ["steps_that_read_at_their_end"];
+        /// So many kernels between reads are worth a graph.
+        CUT_MIN: Count = 32 or usize::MAX => ["reads_between_long_pieces"];
         /// Managed memory may say what is launched next, so that its syncs may have to stay.
         MANAGED_DECIDES: Exception => ["managed_memory_decides"];
     }
@@ -331,6 +335,12 @@ table! {
         MANY_LAUNCHES: Count = 64 or 0 => ["optimizer_of_few_parameters"];
         /// An optimizer is worth a line of its own with this part of the launches.
         OPTIMIZER_SHARE: Share = 0.25 or 0.0 => ["optimizer_of_a_deep_model"];
+    }
+    "optimizer-kernels" {
+        /// A gradient that is filled in little of the optimizer's time is no table's: others have most parameters.
+        FEW_FILLS: Exception => ["optimizer_of_a_model_with_a_table"];
+        /// Fewer kernels are no passes of a formula.
+        PASSES_MIN: Count = 3 or 0 => ["optimizer_of_two_kernels"];
     }
     "turns" {
         /// Threads whose launches, with the waits for them, lie beside each other for a quarter of it take no turns.
@@ -416,6 +426,8 @@ table! {
         GRAPH_MIN: Count = 8 or 0 => ["kernels_that_are_waited_for"];
         /// Code that loads data, by its name, is no matter of launching less often.
         LOADER: Exception => ["short_kernels_with_a_loader"];
+        /// Elementwise kernels in a row that are all of one size go through one tensor again and again.
+        ONE_SIZE: Exception => ["loop_over_one_tensor"];
         /// Where first calls take more, without steps, one cold pass does not tell how the next ones launch.
         ONE_COLD_PASS: Exception => ["one_cold_pass"];
     }

@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::words::seen_at;
-use super::{Finding, Occurrence, Scope, cold_start, longest_first};
+use super::{Finding, Occurrence, Rule, Scope, cold_start, longest_first};
 use ::program::Framework;
 use activity::stats::lower_median;
 use activity::text::counted;
@@ -11,7 +11,7 @@ use activity::units::{duration, share};
 use activity::{NameId, Ns, Span, What};
 use causes::graph::NONE;
 use causes::stacks::StackCounts;
-use causes::{Group, first_use};
+use causes::{Gap, Group, Piece, first_use};
 use figures::DeviceFigures;
 
 /// What a call is to this rule, by its name.
@@ -64,6 +64,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let pooled = calls.sum_of(scope, |name| name.contains("Async"));
     let time = calls.time;
     let is_pool = 2 * pooled > time;
+    let is_pinned = 2 * calls.sum_of(scope, first_use::pins) > time;
     // A pool gives memory back in syncs, which last as long as that takes.
     let synced = |f: &DeviceFigures| {
         scope.idle_that(f, |gap, it| scope.causes.group(*gap, it) == Group::Sync)
@@ -92,13 +93,25 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let (advice, change, cure) = match calls.freed_inside {
         _ if is_pool => (OF_POOL, "pool", ""),
         inside if inside > 0 && 2 * inside >= calls.freed => NEAR_LIMIT,
-        _ if 2 * calls.sum_of(scope, first_use::pins) > time => (OF_PINNED, "", ""),
+        _ if is_pinned => (OF_PINNED, "", ""),
         _ => (OF_LOOP, "reuse", ""),
     };
     let line = calls.seen.telling(scope.trace);
     let waits = scope.devices.iter().max_by_key(|f| f.idle_ns);
-    let ahead = waits.map_or(0, |f| scope.ahead(f, bound, |_| false));
+    let mut beside = waits.map_or(0, |f| scope.ahead(f, bound, |_| false));
+    if is_pinned {
+        // The CPU's caches know nothing of pages that are new each time: to fill them takes longer.
+        let is_work = |gap: &Gap, it: &Piece| scope.causes.group(*gap, it) == Group::Host;
+        beside += waits.map_or(0, |f| scope.idle_that(f, is_work));
+    }
+    // No graph holds what takes memory: what launching costs is next.
+    let launching = waits.map_or(0, |f| {
+        scope.idle_that(f, |gap, it| scope.causes.group(*gap, it) == Group::Launch)
+    });
+    let is_told = cases::LAUNCH_IDLE_SHARE.is_reached_by(share(launching, span.len()));
+    let is_before = is_told && !is_pool && own > 2 * launching;
     Some(Finding {
+        instead_of: if is_before { &[Rule::LaunchBound] } else { &[] },
         title: format!(
             "{} between launches take {}{}{}{}",
             counted(number, "allocation or free", "allocations and frees"),
@@ -117,7 +130,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         advice: advice.to_owned(),
         change: scope.change(change, line.as_ref()),
         cure,
-        beside_ns: ahead.min(idle - bound),
+        beside_ns: beside.min(idle - bound),
         refused: is_pool
             .then(|| "what goes back to the driver in syncs is not replayed".to_owned()),
         ..scope.found(span.len(), bound, &longest_first(calls.at))

@@ -78,7 +78,7 @@ pub(super) fn cure(named: &str) -> &'static str {
         ),
         (
             "aten::nonzero",
-            " Its result has a size that only the GPU knows: torch.where(mask, a, b) needs no sync.",
+            " Its result, as that of x[mask], has a size that only the GPU knows: fixed sizes or torch.where(mask, a, b) need no sync.",
         ),
         (
             "unique",

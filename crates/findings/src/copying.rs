@@ -1,12 +1,10 @@
 //! Kernels that copy what the GPU has: tensors that grow by `torch.cat`, and weights that autocast converts at each use.
 
-use super::limits::{full, time};
+use super::limits::{full, launched_at, time};
 use super::scope::Config;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Rule, Says, Scope, configs};
 use activity::units::duration;
-use causes::graph::NONE;
-use causes::stacks::StackCounts;
 use figures::remarks::is_backward;
 
 struct Copying {
@@ -48,9 +46,6 @@ const KINDS: [Copying; 3] = [
 
 const CONVERTS: &str = "Autocast converts weights at each use. Where nothing trains them, convert the model once, before the loop.";
 
-/// So many launches say which line makes them.
-const LOOKED_AT: usize = 8192;
-
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let found = KINDS.iter().filter_map(|kind| kind.found(scope, f));
     found.max_by_key(|it| it.bound_ns)
@@ -69,7 +64,9 @@ impl Copying {
         if self.is_of_weights && scope.has_name(trains) {
             return None;
         }
-        let line = launching(scope, f, &all).telling(scope.trace);
+        let ran = configs::ran(scope, f, &all).into_iter();
+        let places: Vec<_> = ran.map(|it| it.0).collect();
+        let line = launched_at(scope, &places).telling(scope.trace);
         let does = self.does;
         Some(Finding {
             title: format!(
@@ -91,21 +88,4 @@ impl Copying {
             ..scope.found(f.span_ns, taken, &configs::places(scope, f, &all))
         })
     }
-}
-
-/// What the CPU was seen at before it had launched them.
-fn launching(scope: &Scope, f: &DeviceFigures, of: &[&Config]) -> StackCounts {
-    let (graph, mut seen) = (scope.causes.graph(), StackCounts::default());
-    let ran = configs::ran(scope, f, of);
-    for (place, ..) in ran.iter().step_by(ran.len().div_ceil(LOOKED_AT).max(1)) {
-        let (call, op) = (graph.call_at(*place), graph.op_at(place.0, place.1));
-        if let (Some(op), true) = (op, call != NONE) {
-            let own = graph.calls.span(call);
-            let before = graph.calls.previous[call as usize];
-            let from = (before != NONE).then(|| graph.calls.span(before).end);
-            let span = activity::Span::new(from.unwrap_or(own.start).min(own.start), own.end);
-            scope.causes.add_samples(op, span, &mut seen);
-        }
-    }
-    seen
 }

@@ -31,6 +31,13 @@ const WORKERS: Cure = (
     "workers",
 );
 const MORE_WORKERS: &str = "using more DataLoader workers";
+const KEPT: Cure = (
+    KEEP_WORKERS,
+    "keeping the DataLoader's workers",
+    "keep-workers",
+);
+/// What to do where each epoch starts a DataLoader's workers.
+pub const KEEP_WORKERS: &str = "Each epoch starts the DataLoader's workers anew and ends them: keep them (persistent_workers). More of them take longer to start.";
 const LOADS: Cure = (
     "Prepare the next batch before the GPU needs it, in another thread or process.",
     "",
@@ -176,6 +183,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         (true, ..) => TRACED,
         (_, true, _) => GIL,
         (.., Some(cure)) => cure,
+        _ if line.as_ref().is_some_and(LineShare::starts_workers) => KEPT,
         _ if awaits => AWAITED,
         _ if line.as_ref().is_some_and(|it| it.is_blocked) => BLOCKED,
         _ if line.as_ref().is_some_and(LineShare::is_native) => NATIVE,

@@ -48,7 +48,12 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         true => short(scope, f),
         false => 0,
     };
-    let (advice, cure, change, how) = late.cure(beside, is_jax);
+    let (mut advice, cure, change, how) = late.cure(beside, is_jax);
+    let mut changes = scope.change(change, line.as_ref());
+    if let Some((told, change)) = super::one_by_one::told(scope, f) {
+        advice += &told;
+        changes.extend(change);
+    }
     let is_told = cure.is_empty() && 20 * batched > idle;
     let cure = if is_told {
         "using a CUDA graph or larger batches"
@@ -82,9 +87,14 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         is_all: fused > 0 && 20 * found.bound_ns >= 19 * f.span_ns,
         advice,
         beside_ns: scope.beside(f, late.gaps.iter().copied(), idle + more) + batched,
-        change: scope.change(change, line.as_ref()),
+        change: changes,
         ..found
     })
+}
+
+/// What the launching thread is seen at while the GPU waits for launches.
+pub(super) fn seen(scope: &Scope, f: &DeviceFigures) -> StackCounts {
+    Late::of(scope, f).seen
 }
 
 /// How long the GPU is idle, what of that is short, and what goes with it: no bound may exceed what its sentence names.

@@ -2,14 +2,18 @@
 
 use ::program::Framework;
 
+use rustc_hash::FxHashMap;
+
 use super::scope::Config;
+use super::words::seen_at;
 use super::{Finding, Occurrence, Says, Scope, Severity, declared};
 use super::{configs, optimizer};
 use crate::thresholds;
-use activity::Ns;
 use activity::occupancy::Limit;
 use activity::text::{NAME_MAX, counted, cut_middle};
 use activity::units::{duration, percent};
+use activity::{Ns, Span};
+use causes::graph::NONE;
 use causes::stacks::StackCounts;
 use causes::{LAUNCH_GAP_MAX, sum_by};
 use figures::DeviceFigures;
@@ -18,6 +22,7 @@ use figures::class::{Class, NO_PEAK};
 use figures::communication::{has_any, is_communication};
 use figures::remarks::is_for_few_warps;
 use figures::stalls::{self, KernelStalls};
+use trace::LaneId;
 
 /// The device's configurations, where counters tell of them.
 fn sampled<'s>(scope: &'s Scope, f: &DeviceFigures) -> Option<Vec<&'s Config>> {
@@ -50,40 +55,74 @@ pub(super) fn latency(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if most.row.class != Class::Latency || is_told || part < thresholds::LATENCY_SHARE {
         return None;
     }
-    // At its roof it takes what the busier of memory and arithmetic is busy for.
-    let seen = &most.row.counted;
-    let busy = [seen.dram, seen.tensor, seen.issue].into_iter().flatten();
-    let busy = busy.map(|it| it.value).fold(0.0, f64::max).min(1.0);
-    let roof = (busy * most.row.total_ns as f64) as Ns;
+    // All of attention has one cure.
+    let is_attention = has_any(full(scope, most), ATTENTION);
+    let mut its = all;
+    its.retain(|it| match is_attention {
+        true => has_any(full(scope, it), ATTENTION) && it.row.class == Class::Latency,
+        false => it.id == most.id,
+    });
+    let (taken, roof) = (time(&its), its.iter().map(|it| at_roof(it)).sum::<Ns>());
     let why = match most.row.limit.as_str() {
         NO_PEAK => String::new(),
         why => format!(": {why}"),
     };
     // Of one that is busy for half of the time and lacks nothing that is known nobody knows what to change.
-    if why.is_empty() && 2 * roof >= most.row.total_ns {
+    if why.is_empty() && 2 * roof >= taken {
         return None;
     }
+    let ran = configs::ran(scope, f, &its).into_iter();
+    let line = is_attention.then(|| {
+        let places: Vec<_> = ran.map(|it| it.0).collect();
+        launched_at(scope, &places).telling(scope.trace)
+    });
+    let whose = if is_attention {
+        "attention, mostly "
+    } else {
+        ""
+    };
     Some(Finding {
         title: format!(
-            "{} takes {} ({}), limited by neither memory nor compute{why}",
+            "{whose}{} takes {} ({}), limited by neither memory nor compute{why}{}",
             name(scope, most),
-            duration(most.row.total_ns),
-            percent(part),
+            duration(taken),
+            percent(f.part(taken)),
+            line.iter()
+                .flatten()
+                .map(|it| seen_at(Some(it)))
+                .collect::<String>(),
         ),
         advice: format!(
             "At its roofline limit it would take {} at best (try the edit `scale` in cuptop whatif). {}",
             duration(roof),
             match by_block(most).filter(|_| most.row.limit.starts_with("occupancy")) {
+                _ if is_attention => MASKED,
+                _ if is_of_library(full(scope, most)) => OF_LIBRARY,
                 Some(limit) => more_warps(limit),
-                None => "Raise occupancy or parallelism.",
+                None =>
+                    "Let neighbouring threads read neighbouring addresses, and raise occupancy or parallelism.",
             }
         ),
-        ..scope.found(
-            f.span_ns,
-            most.row.total_ns - roof,
-            &configs::places(scope, f, &[most]),
-        )
+        change: match &line {
+            Some(line) => scope.change("causal", line.as_ref()),
+            None => Vec::new(),
+        },
+        ..scope.found(f.span_ns, taken - roof, &configs::places(scope, f, &its))
     })
+}
+
+/// What libraries call kernels that do all of attention.
+const ATTENTION: &str = "sdpa fmha flash_fwd flash_bwd";
+const MASKED: &str = "Where a mask only hides what comes later, say is_causal=True in place of attn_mask: half of the scores are left out then.";
+const OF_LIBRARY: &str =
+    "It is a library's: other sizes, layouts or options choose another kernel.";
+
+/// What a kernel takes at its roof, where the busier of memory and arithmetic is busy all the time.
+fn at_roof(it: &Config) -> Ns {
+    let seen = &it.row.counted;
+    let busy = [seen.dram, seen.tensor, seen.issue].into_iter().flatten();
+    let busy = busy.map(|it| it.value).fold(0.0, f64::max).min(1.0);
+    (busy * it.row.total_ns as f64) as Ns
 }
 
 /// Kernels of which few warps are on an SM, because of what each block takes, or of a grid of few small blocks. Libraries' products of matrices and Triton's run so by
@@ -176,6 +215,11 @@ fn more_warps(limit: Limit) -> &'static str {
             "More warps hide latency: fewer registers a thread (__launch_bounds__), or smaller blocks."
         }
     }
+}
+
+/// Whether nobody who writes the program wrote it.
+fn is_of_library(name: &str) -> bool {
+    is_for_few_warps(name) && !name.to_ascii_lowercase().contains("triton")
 }
 
 /// Whether a kernel is made for few warps: those of cuBLAS, cuDNN, CUTLASS, flash-attention and Triton, and communication. Triton's are
@@ -291,7 +335,8 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         false => "each read and write memory anew",
     };
     let found = scope.found(f.span_ns, saved, &at);
-    let line = launched_at(scope, &ran).telling(scope.trace);
+    let places: Vec<_> = ran.iter().map(|it| it.0).collect();
+    let line = launched_at(scope, &places).telling(scope.trace);
     let kinds = match all.iter().any(|it| has_any(full(scope, it), NORMS)) {
         true => "elementwise and batch norm",
         false => "elementwise",
@@ -374,11 +419,31 @@ fn outside_loops(ran: &[(super::At, Ns, usize)]) -> Vec<(super::At, Ns, usize)> 
     runs.flatten().copied().collect()
 }
 
-/// What the CPU was seen at in the calls that launched them.
-fn launched_at(scope: &Scope, ran: &[(super::At, Ns, usize)]) -> StackCounts {
-    let mut seen = StackCounts::default();
-    let op = |it: &(super::At, Ns, usize)| scope.causes.graph().op_at(it.0.0, it.0.1);
-    let ops = ran.iter().filter_map(op);
-    ops.for_each(|op| scope.causes.add_launch(op, &mut seen));
+/// So many launches say which line makes them.
+const LOOKED_AT: usize = 8192;
+
+/// A look reads frames while their thread goes on: it tells what that does up to so long later.
+const LOOK: Ns = 100_000;
+
+/// What the CPU was seen at in launching them.
+pub(super) fn launched_at(scope: &Scope, places: &[super::At]) -> StackCounts {
+    let (graph, mut seen) = (scope.causes.graph(), StackCounts::default());
+    let some = places
+        .iter()
+        .step_by(places.len().div_ceil(LOOKED_AT).max(1));
+    let launches = some.map(|it| (graph.call_at(*it), graph.op_at(it.0, it.1)));
+    let mut launches: Vec<_> = launches.filter(|it| it.0 != NONE).collect();
+    launches.sort_unstable();
+    // Each sample counts once.
+    let mut until: FxHashMap<LaneId, Ns> = FxHashMap::default();
+    for (call, op) in launches {
+        let (own, lane) = (graph.calls.span(call), graph.calls.at(call).0);
+        let until = until.entry(lane).or_insert(Ns::MIN);
+        let span = Span::new((own.start - LOOK).max(*until).min(own.end), own.end);
+        *until = own.end;
+        if let Some(op) = op {
+            scope.causes.add_samples(op, span, &mut seen);
+        }
+    }
     seen
 }

@@ -7,21 +7,69 @@ use super::around::{Around, OPTIMIZER};
 use super::limits::{full, time};
 use super::optimizer::FUSED;
 use super::scope::Config;
-use super::{Finding, Scope, Severity, configs};
+use super::{Finding, Says, Scope, Severity, configs};
 use activity::Ns;
 use activity::units::duration;
 use causes::graph::NONE;
 use causes::sum_by;
 use figures::DeviceFigures;
-
-/// Fewer kernels a step are no passes of a formula: one may be all that there is to do.
-const PASSES_MIN: usize = 3;
+use figures::communication::has_any;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    of_table(scope, f).or_else(|| several(scope, f))
+}
+
+/// An optimizer goes over seven values for each parameter, and its gradient is filled once. Where most parameters are an embedding's, that
+/// takes one of so many parts of the optimizer's time at least.
+const FILLED: Ns = 20;
+
+/// A dense gradient of an embedding has all of its rows, so that the optimizer goes through each of them.
+fn of_table(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    let is_dense = |it: &str| has_any(it, "embedding_backward compute_grad_weight");
+    if !scope.has_name(is_dense) {
+        return None;
+    }
+    let such = |part: &str| -> Vec<&Config> {
+        let all = configs::of_device(scope, f).iter();
+        all.filter(|it| full(scope, it).contains(part)).collect()
+    };
+    let (all, fills) = (such("multi_tensor_apply_kernel"), such("FillFunctor"));
+    let (taken, filling) = (time(&all), time(&fills));
+    let part = configs::kernel_time(scope, f);
+    let is_most = cases::MOST_OF_KERNELS.is_reached_by(part.share(taken));
+    let is_table = cases::FEW_FILLS.holds(FILLED * filling < taken);
+    if !is_most || is_table || !configs::is_worth(scope, f, taken) {
+        return None;
+    }
+    Some(Finding {
+        title: format!(
+            "the optimizer goes through all rows of an embedding: {} ({})",
+            duration(taken),
+            part.words(taken),
+        ),
+        advice: format!(
+            "{}A step uses few rows, and the gradient has all: with sparse=True and SparseAdam it has those alone.",
+            configs::first(f)
+        ),
+        change: scope.change("sparse", None),
+        cure: "sparse gradients",
+        says: Some(Says::of_kernels(
+            f,
+            format!(
+                "{} in an optimizer that goes through whole embeddings",
+                part.of_it(taken)
+            ),
+        )),
+        ..scope.found(f.span_ns, taken + filling, &configs::places(scope, f, &all))
+    })
+}
+
+/// Several kernels that each go through all parameters.
+fn several(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
     all.retain(|it| is_pass(full(scope, it)));
     let taken = time(&all);
-    if all.len() < PASSES_MIN || !configs::is_worth(scope, f, taken) {
+    if !cases::PASSES_MIN.is_reached_by(all.len()) || !configs::is_worth(scope, f, taken) {
         return None;
     }
     let (name, inside) = stepped(scope, f, &all)?;

@@ -364,7 +364,12 @@ impl Candidate {
             Scope::Run => Per::Run,
         };
         let beside = share(self.finding.beside_ns, whatif.whole()) * whatif.measured() as f64;
-        let with = (self.alone.predicted - beside as Ns).max(0);
+        let mut with = (self.alone.predicted - beside as Ns).max(0);
+        if self.finding.rule == Rule::TinyCopies {
+            // What the CPU does from one copy to the next goes with them, and stays in a replay.
+            let left = 1.0 - share(self.seen, whatif.whole());
+            with = with.min((left * whatif.measured() as f64) as Ns);
+        }
         Finding {
             edit: Some(self.edit),
             alone_ns: Some(self.alone.whole_saving),

@@ -76,6 +76,8 @@ pub struct Scope<'a> {
     /// Operations and calls that start within it; all without one. With `ranks` it is on the clock of all of them, and each process is
     /// looked at in that stretch of its own ([`Scope::window_of`]).
     pub window: Option<Span>,
+    /// Steps in it, where it holds nothing else.
+    pub steps: usize,
     /// The figures of the same operations.
     pub devices: &'a [DeviceFigures],
     /// What the devices can do, where a profile says.
@@ -111,6 +113,7 @@ impl<'a> Scope<'a> {
         Scope {
             trace,
             window,
+            steps: 0,
             devices,
             peaks,
             causes,
@@ -155,6 +158,7 @@ impl<'a> Scope<'a> {
     pub fn within(&self, window: Option<Span>, devices: &'a [DeviceFigures]) -> Self {
         Scope {
             window,
+            steps: 0,
             devices,
             copies: none_yet(self.trace.devices()),
             configs: none_yet(self.trace.devices()),

@@ -39,7 +39,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         true => idle + waits.late,
         false => waits.removed().clamp(idle, idle + hideable(scope, f)) + waits.late,
     });
-    let line = waits.seen.telling(scope.trace);
+    let mut line = waits.seen.telling(scope.trace);
+    if is_each && line.is_none() {
+        // Waits of microseconds have few samples: launches wait for the same values.
+        line = launch_bound::seen(scope, f).telling(scope.trace);
+    }
     let (advice, change, cure) = waits.advice(is_each);
     let found = scope.found(f.span_ns, bound, &waits.longest_first());
     let by = waits.told();
@@ -214,7 +218,25 @@ impl<'s, 'a> Waits<'s, 'a> {
     fn told(&self) -> Option<String> {
         let waits = self.by_wait.iter().map(|(&wait, &time)| (wait, time));
         let most = around::by_name(self.scope, waits, told).into_iter().next();
-        most.filter(|it| 2 * it.1 >= self.sum()).map(|it| it.0)
+        most.filter(|it| 2 * it.1 >= self.sum())
+            .map(|it| it.0)
+            .or_else(|| self.sizes())
+    }
+
+    /// PyTorch's operator by what it launches behind the value that it reads: it keeps so many of all as that says.
+    fn sizes(&self) -> Option<String> {
+        let (trace, graph) = (self.scope.trace, self.scope.causes.graph());
+        let keeps = |wait: CallId| {
+            let waited = graph.calls.waited[wait as usize];
+            let place = (waited != NONE).then(|| graph.ops.place(waited));
+            let next = place.and_then(|(lane, row)| graph.op_at(lane, row + 1));
+            let Some(What::Kernel(it)) = next.map(|it| graph.what(trace, it)) else {
+                return false;
+            };
+            let name = trace.names().full(trace.shape(it.shape).name);
+            name.contains("at_cuda_detail") && name.contains("DeviceCompactInit")
+        };
+        self.are_mostly(keeps).then(|| "aten::nonzero".to_owned())
     }
 
     fn sum(&self) -> Ns {
@@ -269,7 +291,17 @@ impl<'s, 'a> Waits<'s, 'a> {
         let named = |it: &Piece| scope.causes.host_name(it.culprit).is_some();
         let known = scope.idle_that(f, |gap, it| is_work(gap, it) && named(it));
         let is_more = 2 * works < f.idle_ns && 4 * known < f.idle_ns;
-        (self.are_of_values() && is_dense(kernels) && is_more).then_some(f.idle_ns - works)
+        let is_cut = || is_dense(kernels) || self.are_cut(kernels);
+        (self.are_of_values() && is_more && is_cut()).then_some(f.idle_ns - works)
+    }
+
+    /// Whether values cut a step into pieces of few kernels: no graph reaches across them.
+    fn are_cut(&self, kernels: u64) -> bool {
+        let (reads, steps) = (self.by_wait.len() as f64, self.scope.steps as f64);
+        // Behind the last one of all nothing may be idle.
+        let of_step = (reads / steps).round() as usize;
+        let is_within = || steps > 0.0 && cases::READS_WITHIN.is_reached_by(of_step);
+        !cases::CUT_MIN.is_reached_by(kernels as usize) && (is_within() || self.sizes().is_some())
     }
 
     /// What to do, the change of the source, and how that is called as a cure.
@@ -279,7 +311,10 @@ impl<'s, 'a> Waits<'s, 'a> {
         match self.are_of_values() {
             true if is_each && !self.operators().is_empty() => (
                 "Do such operations for many at once, or bring the data to the CPU in one copy.",
-                "keep-values",
+                match self.sizes() {
+                    Some(_) => "sizes",
+                    None => "keep-values",
+                },
                 cure,
             ),
             true if is_each => (
@@ -312,7 +347,12 @@ impl<'s, 'a> Waits<'s, 'a> {
     fn operators(&self) -> Vec<String> {
         let waits = self.by_wait.keys().map(|&wait| (wait, 1));
         let names = around::by_name(self.scope, waits, around::outermost).into_iter();
-        names.take(2).map(|it| it.0).collect()
+        let names: Vec<String> = names.take(2).map(|it| it.0).collect();
+        if names.is_empty() {
+            self.sizes().into_iter().collect()
+        } else {
+            names
+        }
     }
 
     /// What all waits last. They keep engines from working beside each other, too, which is no idle time.

@@ -84,7 +84,9 @@ impl<'l> Sources<'l> {
             }
         }
         let at = all.iter().position(|it| it.0);
-        let at = at.or((all.len() == 1).then_some(0))?;
+        // Such a call elsewhere may have nothing to do with the GPU.
+        let is_builtin = ["float", "int", "bool"].contains(&name);
+        let at = at.or((all.len() == 1 && !is_builtin).then_some(0))?;
         Some(all.swap_remove(at).1)
     }
 }

@@ -16,7 +16,7 @@ use figures::steps::{StepKind, Steps};
 use figures::tables;
 use findings::asleep;
 use findings::no_cure::UNTRACED;
-use findings::{Finding, HOST_FUNCTION, Occurrence, OfSteps, Rule, Scope};
+use findings::{Finding, HOST_FUNCTION, KEEP_WORKERS, Occurrence, OfSteps, Rule, Scope};
 use trace::describe::host_label;
 use trace::{Trace, short};
 
@@ -68,7 +68,10 @@ impl OddSteps {
         let count = kind.costly.len();
         let looked = OddAmong::at(steps, kind)?;
         let most = looked.idle(causes).or_else(|| looked.work(trace));
-        let (bound_by, named, line) = most.unwrap_or((Bound::Unknown, String::new(), None));
+        let (bound_by, mut named, line) = most.unwrap_or((Bound::Unknown, String::new(), None));
+        if line.as_ref().is_some_and(LineShare::starts_workers) {
+            named = named.replacen(LOADER, "starting the DataLoader's workers", 1);
+        }
         // A sleep once is a pause between two parts of the program: nothing of a step holds it up.
         let is_asleep = named.split(" at ").next().is_some_and(asleep::is_sleep);
         if count == 1 && is_asleep {
@@ -242,7 +245,10 @@ impl OddSteps {
                 "Recording does that: without it these steps take as long as the others.",
                 "",
             ),
-            it if it.contains("DataLoader") => (
+            _ if self.line.as_ref().is_some_and(LineShare::starts_workers) => {
+                (KEEP_WORKERS, "keep-workers")
+            }
+            it if it.contains(LOADER) => (
                 "Some batches take longer to load than steps take: more workers, or loading further ahead, let them come in time.",
                 "workers",
             ),
@@ -315,6 +321,9 @@ impl OddSteps {
         self.every.is_some() || self.count >= cases::LOOP_MIN.value()
     }
 }
+
+/// PyTorch's loader, as samples name it.
+const LOADER: &str = "DataLoader";
 
 /// Where odd steps take longer for different causes.
 const EACH: &str = "different places";

@@ -9,6 +9,7 @@ use activity::{
 };
 use causes::Group;
 use causes::graph::Graph;
+use causes::stacks::LineShare;
 use figures::Peaks;
 use findings::{Says, Scope, Severity};
 use trace::testing::{Scene, Sentence, pinned, place};
@@ -954,6 +955,30 @@ fn as_finding(odd: &OddSteps) -> Finding {
         &devices,
         Peaks::default(),
     ))
+}
+
+/// The iterator of PyTorch's loader makes its workers where it is made, and ends them behind the last batch.
+#[test]
+fn a_step_that_starts_workers_anew_is_told_to_keep_them() {
+    let advice = |function: &str| {
+        let mut odd = doing_more("cuSomething", 20_000_000);
+        odd.line = Some(LineShare {
+            place: "train.py:37".to_owned(),
+            file: "/w/train.py".to_owned(),
+            line: 37,
+            function: "main".to_owned(),
+            call: Some(format!("torch/utils/data/dataloader.py {function}")),
+            deepest: None,
+            deep: 9,
+            samples: 9,
+            of: 9,
+            is_blocked: false,
+        });
+        as_finding(&odd).advice
+    };
+    advice("DataLoader.__iter__").must_have("persistent_workers");
+    advice("_MultiProcessingDataLoaderIter.__init__").must_have("persistent_workers");
+    advice("_MultiProcessingDataLoaderIter.__next__").must_lack("persistent_workers");
 }
 
 #[test]

@@ -226,8 +226,13 @@ impl StackCounts {
     /// The innermost line of the program that calls what most samples are in, where that is spread over many lines.
     fn around(&self, trace: &Trace, part: f64) -> Option<LineShare> {
         let mut by: BTreeMap<(&str, u32, &str), Caller<'_>> = BTreeMap::new();
+        // What a line does beside its calls.
+        let mut own: BTreeMap<(&str, u32, &str), u64> = BTreeMap::new();
         for (&stack, &samples) in &self.stacks {
             let frames: Vec<&Frame> = trace.stacks().frames(stack).collect();
+            if let Some(it) = frames.first().filter(|it| it.line > 0) {
+                *own.entry((&it.file, it.line, "")).or_default() += samples;
+            }
             let mut met: FxHashSet<(&str, u32, &str)> = FxHashSet::default();
             let callers = frames.windows(2).enumerate();
             for (depth, two) in callers.filter(|it| is_own(&it.1[1].file)) {
@@ -245,7 +250,11 @@ impl StackCounts {
         }
         // What holds fewer samples lies further in.
         let least = LEAST.max((part * self.all as f64).ceil() as u64);
-        let most = by.into_values().filter(|it| it.0 >= least);
+        let all = by.into_iter().map(|(key, it)| {
+            let alone = own.get(&key).copied().unwrap_or(0);
+            (it.0 + alone, it.1, it.2, it.3)
+        });
+        let most = all.filter(|it| it.0 >= least);
         let (samples, _, own, call) = most.min_by_key(|it| (it.0, it.1))?;
         let called = format!("{} {}", short_file(&call.file), call.function);
         Some(LineShare {
@@ -294,6 +303,16 @@ impl LineShare {
     pub fn called(&self) -> Option<String> {
         let called = self.call.as_ref()?.rsplit(' ').next()?;
         (!tree::is_inner(called)).then(|| format!("{called} at {}", self.place))
+    }
+
+    /// Whether it starts or ends the processes of a DataLoader: an iterator of such makes them anew.
+    pub fn starts_workers(&self) -> bool {
+        let is_its = |it: &String| {
+            let name = it.rsplit(['.', ' ']).next().unwrap_or_default();
+            let is_loader = it.contains("dataloader.py");
+            is_loader && ["__iter__", "__init__", "_shutdown_workers"].contains(&name)
+        };
+        self.call.iter().chain(&self.deepest).any(is_its)
     }
 
     /// "train.py:19 > torch/utils/data/dataloader.py __next__".

@@ -46,6 +46,28 @@ fn allocating_between_launches() {
     cured("alloc-in-loop", &mut ahead);
 }
 
+/// No graph holds calls that take memory: launches are told once those are gone. Memory of a pool it does hold.
+#[test]
+fn launches_between_longer_allocations_are_told_later() {
+    let scene = |alloc: &str, time: Ns| {
+        let (mut scene, mut at) = (Scene::new(), 0);
+        for _ in 0..40 {
+            scene.call(alloc, at, at + time);
+            at += time + 1_000;
+            for _ in 0..3 {
+                scene.call("cudaLaunchKernel", at, at + 5_000);
+                scene.kernel("k", 1, at + 7_000, at + 9_000);
+                at += 10_000;
+            }
+        }
+        scene
+    };
+    sick("alloc-in-loop", &mut scene("cudaMalloc", 60_000));
+    cured("launch-bound", &mut scene("cudaMalloc", 60_000));
+    sick("launch-bound", &mut scene("cudaMalloc", 20_000));
+    sick("launch-bound", &mut scene("cudaMallocAsync", 60_000));
+}
+
 #[test]
 fn short_kernels_are_launch_bound_only_when_the_gpu_waits_for_them() {
     let found = sick("launch-bound", &mut short_kernels(false));
@@ -399,6 +421,79 @@ fn values_that_come_back_less_often_than_kernels_run_are_told_as_they_are() {
     assert_eq!(why(2, 1), "a value is read back after every 2 kernels");
     // Behind the last of 40 nothing is idle.
     assert_eq!(why(3, 2), "values are read back 39 times beside 60 kernels");
+}
+
+/// Steps of so many pieces of 12 kernels, and a value that comes back behind each.
+fn pieces(pieces: i64, behind: &str) -> Scene {
+    let mut scene = Scene::new();
+    let mut at = 0;
+    for _ in 0..12 * pieces {
+        for kernel in 0..12 {
+            scene.call("cudaLaunchKernel", at, at + 5_000);
+            let name = if kernel == 0 { behind } else { "k" };
+            scene.kernel(name, 1, at + 7_000, at + 9_000);
+            at += 10_000;
+        }
+        scene.call("cudaMemcpyAsync", at, at + 5_000);
+        scene.copy_of(pinned(Direction::D2H, 1, 4), at + 7_000, at + 8_000);
+        scene.call("cudaStreamSynchronize", at + 6_000, at + 10_000);
+        at += 12_000;
+    }
+    scene
+}
+
+/// Twenty steps of PyTorch that go through 40 tensors, two kernels for each, of so many sizes.
+#[test]
+fn a_loop_over_tensors_is_told_beside_a_graph() {
+    let told = |sizes: u32, framework: &str| {
+        let mut scene = Scene::new();
+        for i in 0..20 * 81 {
+            let at = i * 12_000;
+            scene.call("cudaLaunchKernel", at, at + 5_000);
+            let name = match i % 81 {
+                80 => "gemm".to_owned(),
+                it => format!("{framework}elementwise_kernel<{}>", it % 2),
+            };
+            let shape = launch(1 + (i % 81) as u32 / 2 % sizes, 128);
+            scene.shaped(shape, &name, 1, at + 7_000, at + 9_000);
+        }
+        let found = sick("launch-bound", &mut scene);
+        let changes: Vec<String> = found.change.iter().map(|it| it.to_string()).collect();
+        found.advice + &changes.join("; ")
+    };
+    let found = told(5, "void at::native::");
+    found.must_have("99 % of the kernels do the same to one tensor after the other");
+    found.must_have("CUDA graph");
+    told(1, "void at::native::").must_lack("foreach");
+    told(5, "my_").must_lack("foreach");
+}
+
+/// No graph reaches across values that are read within a step, nor holds kernels of a size that is read first. At the end of a step
+/// it holds all.
+#[test]
+fn values_that_are_read_within_a_step_leave_no_graph() {
+    let told = |scene: &mut Scene, steps: usize| {
+        let trace = scene.trace();
+        in_scope(&trace, None, PEAKS, |scope| {
+            let mut scope = scope.clone();
+            scope.steps = steps;
+            all(&scope)
+        })
+    };
+    let rules = |all: &[Finding]| -> Vec<Rule> {
+        let slow = all.iter().filter(|it| it.severity == Severity::Warning);
+        slow.map(|it| it.rule).collect()
+    };
+    let found = told(&mut pieces(4, "k"), 12);
+    assert_eq!(rules(&found), [Rule::SyncInLoop]);
+    let says = found[0].says.clone().expect("a headline of its own");
+    assert_eq!(says.why, "a value is read back after every 12 kernels");
+    assert_eq!(rules(&told(&mut pieces(1, "k"), 12)), [Rule::LaunchBound]);
+    assert_eq!(rules(&told(&mut pieces(4, "k"), 0)), [Rule::LaunchBound]);
+    let nonzero = "void at_cuda_detail::cub::detail::scan::DeviceCompactInitKernel<int>";
+    let found = told(&mut pieces(1, nonzero), 12);
+    assert_eq!(rules(&found), [Rule::SyncInLoop]);
+    found[0].advice.must_have("fixed sizes");
 }
 
 /// Kernels of 6 us that are waited for every 60: the CPU reads what they left in managed memory without a copy of its own.

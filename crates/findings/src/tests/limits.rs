@@ -123,6 +123,28 @@ fn a_last_wave_costs_what_it_leaves_empty() {
     assert_eq!(of(297, None), None);
 }
 
+/// Forth 2 ms at 0.4 of the tensor cores' peak and back 6 at 0.3: at their roofs they take 0.8 and 1.8 ms. A library's kernel has no registers
+/// that anybody could save.
+#[test]
+fn attention_of_a_library_near_no_peak_is_told_as_one() {
+    let cudnn = "cudnn_generated_fort_native_sdpa_sm90_flash";
+    let of = |names: [&str; 2]| {
+        let mut busy = Busy::default();
+        busy.kernel(names[0], 2_904, 20, Some([0.1, 0.4, 0.1]));
+        busy.kernel(names[1], 2_904, 60, Some([0.1, 0.3, 0.1]));
+        busy.found("latency-bound").expect("found")
+    };
+    let it = of([&format!("{cudnn}_fprop_0"), &format!("{cudnn}_bprop_0")]);
+    assert_eq!(it.bound_ns, 8_000_000 - 800_000 - 1_800_000);
+    it.title.must_begin("attention, mostly cudnn");
+    it.advice.must_have("is_causal=True");
+    let it = of(["nvjet_sm90_a", "nvjet_sm90_b"]);
+    it.advice.must_have("a library's");
+    of(["slow", "fold"])
+        .advice
+        .must_have("neighbouring addresses");
+}
+
 /// 6 of 8 ms at a fifth of DRAM's peak, the rest at the roof: 4.8 ms are above the roof.
 #[test]
 fn a_kernel_near_no_peak_that_is_most_of_the_time() {

@@ -463,6 +463,71 @@ fn a_thread_that_sleeps_is_told_from_one_that_works_or_is_fed_by_another() {
     );
 }
 
+/// Adam reads and writes seven values for each parameter, and one is filled: 70 us of a gradient of zeros beside 490 of the optimizer are of
+/// one table. Of a model with other parameters the table is a small part.
+#[test]
+fn an_optimizer_of_a_whole_embedding_wants_sparse_gradients() {
+    let scene = |filled: Ns| {
+        let mut scene = Scene::new();
+        for at in (0..20).map(|i| i * 700_000) {
+            let names = [
+                "embedding_backward_kernel",
+                "FillFunctor",
+                "multi_tensor_apply_kernel<FusedAdam>",
+            ];
+            let mut begin = at;
+            for (name, time) in names.into_iter().zip([100_000, filled, 490_000]) {
+                scene.call("cudaLaunchKernel", at, at + 3_000);
+                scene.kernel(&format!("void at::native::{name}"), 7, begin, begin + time);
+                begin += time;
+            }
+        }
+        scene
+    };
+    let found = sick("optimizer-kernels", &mut scene(70_000));
+    assert_eq!(found.bound_ns, 20 * 560_000);
+    found.change[0].to_string().must_have("sparse=True");
+    cured("optimizer-kernels", &mut scene(10_000));
+}
+
+/// Who waits for batches needs more workers, and who starts workers for each epoch has to keep them.
+#[test]
+fn workers_that_are_started_anew_are_to_be_kept() {
+    let file = "/v/site-packages/torch/utils/data/dataloader.py#";
+    let told = |function: &str| {
+        let frames = [("/w/train.py", 12), (&*format!("{file}{function}"), 9)];
+        let found = sick("host-bound", &mut seen(&[(1, &frames, 40, true)]));
+        found.advice + &found.change[0].to_string()
+    };
+    let kept = told("_MultiProcessingDataLoaderIter.__init__");
+    kept.must_have("anew");
+    kept.must_end("train.py:12  DataLoader: persistent_workers=True");
+    told("_MultiProcessingDataLoaderIter.__next__").must_lack("anew");
+}
+
+/// The line that launches something does more than its calls: what samples saw of it elsewhere is its own.
+#[test]
+fn a_line_is_told_by_its_calls_and_by_what_it_does_itself() {
+    let frames: [&[(&str, u32)]; 4] = [
+        &[("/w/a.py", 57), ("/w/a.py", 36), ("/w/a.py", 31)],
+        &[("/w/a.py", 57), ("/w/a.py", 36)],
+        &[("/w/a.py", 57), ("/w/a.py", 38)],
+        &[("/w/a.py", 57), ("/w/a.py", 39)],
+    ];
+    let mut scene = seen(&[1, 2, 3, 4].map(|it| (it, frames[it as usize - 1], 40, true)));
+    let mut batch = scene.take();
+    let looks = batch.samples.iter_mut().flat_map(|it| &mut it.looks);
+    for (look, at) in looks.zip([0, 0, 0, 1, 1, 1, 2, 2, 3, 3].into_iter().cycle()) {
+        let stack = look.changed[at].stack;
+        look.changed.truncate(1);
+        look.changed[0].stack = stack;
+    }
+    let found = sick("host-bound", scene.put(batch));
+    found
+        .title
+        .must_end("24 of 39 stack samples saw the CPU in f36 at a.py:36");
+}
+
 /// Samples of 1 kHz that see a thread on its processor alone: one every 10 ms, where ten would be.
 #[test]
 fn a_thread_off_its_processor_is_told_as_blocked_and_not_by_what_it_last_ran() {
