@@ -87,12 +87,16 @@ impl Finding {
                 let [least, most] = [self.most(), self.at_most()];
                 let is_all = self.is_all && least == most;
                 let all = if is_all { "all of it, " } else { "" };
-                let beside = match least < most {
-                    true => format!(", {} with what lies beside it", duration(most)),
-                    false => String::new(),
+                // The figure that the headline has stands first: two that differ are a riddle where the second has no room.
+                let (told, beside) = match self.rule {
+                    _ if least == most => (least, String::new()),
+                    Rule::LaunchBound => {
+                        let beside = format!(", {} with what lies beside it", duration(most));
+                        (least, self.by_batches().unwrap_or(beside))
+                    }
+                    _ => (most, format!(", {} of it by itself", duration(least))),
                 };
-                let beside = self.by_batches().unwrap_or(beside);
-                format!("; could save at most {all}{}{of}{beside}", duration(least))
+                format!("; could save at most {all}{}{of}{beside}", duration(told))
             }
         }
     }

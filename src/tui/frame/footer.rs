@@ -30,6 +30,9 @@ pub struct Footer {
 /// Hints that stay besides help and quit, with totals and with something that was said.
 const KEPT: [usize; 2] = [5, 0];
 
+/// Columns for help, how to quit, and the two keys that lead on.
+const KEYS_MIN: usize = 44;
+
 /// What stands where on the line.
 struct Arranged {
     /// Column, text, and its colour.
@@ -41,8 +44,13 @@ struct Arranged {
 impl Footer {
     pub fn new(state: &State, views: &Views, hints: Option<Context>) -> Self {
         let typed = typed(state, views);
-        let mut is_said = state.messages.flash.is_some() || typed.is_some();
-        let mut totals = match &state.messages.flash {
+        let messages = &state.messages;
+        // What was noticed is in the log, too, which says so in a word: keys go before a long sentence.
+        let has_room = |it: &str| pen::width(it) + KEYS_MIN <= usize::from(state.size.width);
+        let flash = messages.flash.as_ref();
+        let flash = flash.filter(|it| !messages.is_notice || has_room(it));
+        let mut is_said = flash.is_some() || typed.is_some();
+        let mut totals = match flash {
             Some(text) => vec![Note::new(text, Role::Warning)],
             None => totals(state, views),
         };

@@ -60,6 +60,8 @@ pub struct Messages {
     pub shown_races: Vec<String>,
     /// A word on the last action, until the next one.
     pub flash: Option<String>,
+    /// Whether that was noticed, and answers no key.
+    pub is_notice: bool,
 }
 
 impl Messages {
@@ -120,7 +122,7 @@ impl Messages {
         let kind = [LineKind::Plain, LineKind::Warning][usize::from(is_warning)];
         self.log.add(from, kind, text);
         if is_warning {
-            self.flash = Some(printable(text));
+            (self.flash, self.is_notice) = (Some(printable(text)), true);
         }
     }
 }

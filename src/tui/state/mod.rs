@@ -177,7 +177,7 @@ impl State {
 
     /// Says a word on the last action, until the next one.
     pub fn say(&mut self, text: impl Into<String>) {
-        self.messages.flash = Some(text.into());
+        (self.messages.flash, self.messages.is_notice) = (Some(text.into()), false);
     }
 
     /// Puts a warning into the log.

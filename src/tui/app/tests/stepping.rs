@@ -384,3 +384,19 @@ fn a_gap_that_has_left_the_view_is_told_of_no_more() {
         "{next}"
     );
 }
+
+#[test]
+fn what_was_noticed_takes_no_keys_from_the_foot() {
+    let foot = |width: u16| {
+        let mut app = opened(Size::new(width, 24));
+        let former = "Python lines recorded by an older cuptop are not shown";
+        app.state.messages.noticed(LineFrom::Cuptop, true, former);
+        screen(&mut app).lines().last().expect("a foot").to_owned()
+    };
+    let [narrow, wide] = [80, 120].map(foot);
+    for key in ["3:findings", "L longest gap"] {
+        assert!(narrow.contains(key), "{narrow}");
+    }
+    assert!(wide.contains("recorded by an older cuptop"), "{wide}");
+    assert!(wide.contains("L longest gap"), "{wide}");
+}

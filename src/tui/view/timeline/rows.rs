@@ -236,6 +236,11 @@ fn parts(state: &State, devices: &[usize], room: usize) -> (Vec<TimePart>, Ns) {
     (ran.chain(idle).chain(rest).collect(), whole)
 }
 
+/// Whether a part of the time is of what ran.
+fn has_run(part: &TimePart) -> bool {
+    matches!(part.0, Role::Good | Role::H2D)
+}
+
 /// What the colours of the rows of GPUs mean, with the share of the time in view that each has.
 pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
     let devices: Vec<usize> = state.rows.gpus().collect();
@@ -255,7 +260,7 @@ pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
     let is_less = state.figures_span() != state.focus.camera.viewport.window;
     let base = pen::width(&of) * usize::from(is_less && !is_early);
     let told = |parts: &[TimePart], least: Ns, others: Ns| -> Vec<(Role, String)> {
-        let each = parts.iter().map(|it| match it.2 < least {
+        let each = parts.iter().map(|it| match it.2 < least && !has_run(it) {
             true => (it.0, it.1.to_owned()),
             false => (it.0, words(it.1, it.2)),
         });
@@ -278,7 +283,7 @@ pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
         // What ran stays before all but one of the causes.
         let causes = parts.iter().filter(|it| matches!(it.0, Role::Cause(_)));
         let has_several = causes.count() > 1;
-        let stays = |it: &TimePart| has_several && matches!(it.0, Role::Good | Role::H2D);
+        let stays = |it: &TimePart| has_several && has_run(it);
         let least = (0..parts.len()).min_by_key(|&i| (stays(&parts[i]), parts[i].2));
         others += least.map_or(0, |at| parts.remove(at).2);
         legend = told(&parts, 0, others);

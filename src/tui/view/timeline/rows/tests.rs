@@ -236,13 +236,8 @@ proptest! {
     }
 }
 
-/// A kernel of 600 ns, a copy of 100, 200 ns of nothing, and a kernel of 100.
-fn three_parts() -> App {
-    with_copy(100)
-}
-
-/// The same with a longer kernel and a shorter copy.
-fn with_copy(copy: Ns) -> App {
+/// A kernel, then a copy and nothing from these moments on, and a kernel that ends at the last one.
+fn parts_at([copy, idle, kernel, end]: [Ns; 4]) -> App {
     let op = |engine, start, end| Op {
         engine,
         stream: 1,
@@ -251,17 +246,23 @@ fn with_copy(copy: Ns) -> App {
         bytes: 64,
     };
     let all = [
-        op(Engine::Kernels, 0, 700 - copy),
-        op(Engine::Up, 700 - copy, 700),
-        op(Engine::Kernels, 900, 1_000),
+        op(Engine::Kernels, 0, copy),
+        op(Engine::Up, copy, idle),
+        op(Engine::Kernels, kernel, end),
     ];
-    app(&all, None)
+    let mut app = app(&all, None);
+    app.prepare();
+    app
+}
+
+/// 70, 10 and 20 % of a microsecond.
+fn three_parts() -> App {
+    parts_at([600, 700, 900, 1_000])
 }
 
 #[test]
 fn what_has_no_room_in_the_legend_is_told_in_a_word_and_never_as_a_letter_alone() {
-    let mut app = three_parts();
-    app.prepare();
+    let app = three_parts();
     let all = legend(&app.state, 200);
     assert_eq!(all.len(), 3, "kernels, copies and why it was idle");
     // By hand: 70, 10 and 20 % of it. Of less room each time, the copies go first and then the idle time.
@@ -278,17 +279,23 @@ fn what_has_no_room_in_the_legend_is_told_in_a_word_and_never_as_a_letter_alone(
     }
     last.dedup();
     assert_eq!(last[..2], ["other 10 %", "other 30 %"]);
-    // What takes little keeps its word, and not its share, before it goes.
-    let mut app = with_copy(20);
-    app.prepare();
-    let mut shown = (20..200).flat_map(|room| legend(&app.state, room));
-    assert!(shown.any(|it| it.1 == "copies alone"));
+    // A cause of little keeps its word, and not its share, before it goes: 4 % of a millisecond. What ran has its share.
+    let app = parts_at([600_000, 900_000, 940_000, 1_000_000]);
+    let is_bare = |it: &(Role, String)| !it.1.contains('%');
+    let all: Vec<_> = (20..200)
+        .flat_map(|room| legend(&app.state, room))
+        .collect();
+    let bare: Vec<_> = all.iter().filter(|it| is_bare(it)).collect();
+    assert!(!bare.is_empty());
+    assert!(
+        bare.iter().all(|it| matches!(it.0, Role::Cause(_))),
+        "{bare:?}"
+    );
 }
 
 #[test]
 fn while_the_steps_of_a_file_are_looked_for_no_shares_are_told() {
     let mut app = three_parts();
-    app.prepare();
     app.state.model.answers.leave_open();
     assert!(app.state.is_early());
     let shown = legend(&app.state, 200);
