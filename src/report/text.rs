@@ -177,8 +177,13 @@ fn gpus(page: &mut Page, report: &Report) {
 
 /// What bounds the GPU is what its kernels do: their table is shown.
 fn is_of_kernels(report: &Report) -> bool {
-    let bound = report.verdicts.first().map(|it| it.bound_by);
-    matches!(bound, Some(Bound::Compute | Bound::Memory))
+    // What leads before a GPU's own verdict does not change what that is of.
+    let own = report
+        .verdicts
+        .get(1)
+        .filter(|_| report.verdicts.len() == 2);
+    let own = own.or(report.verdicts.first()).map(|it| it.bound_by);
+    matches!(own, Some(Bound::Compute | Bound::Memory))
 }
 
 /// Which kernels take most, where there is no table of them and they run for this part of the time.

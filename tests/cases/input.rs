@@ -202,9 +202,13 @@ impl Written {
             return;
         }
         if letter == "d" {
+            let (multiprocessors, copy_engines) = (number(next()), number(next()));
+            let capability = fields.next().and_then(|it| it.split_once('.'));
+            let capability = capability.map(|it| (number(it.0), number(it.1)));
             self.batch.defs.push(Def::Device(DeviceInfo {
-                multiprocessors: number(next()),
-                copy_engines: number(next()),
+                multiprocessors,
+                copy_engines,
+                capability: capability.unwrap_or_default(),
                 ..DeviceInfo::default()
             }));
             return;

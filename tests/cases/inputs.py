@@ -418,6 +418,27 @@ def wait_for_a_compiler(made):
 
 
 @made
+def copy_behind_a_linker(made):
+    """A thread waits for others and links what they made, and another one copies a number to the GPU: for what is launched then."""
+    made.call("cuLaunchKernel", 0, 5 * US)
+    made.kernel("first", 7 * US, 10 * US)
+    made.thread(1)
+    made.call("cuMemcpyHtoDAsync_v2", 20 * US, 25 * US)
+    made.copy("h2d", 4, 27 * US, 28 * US)
+    made.thread(0)
+    made.range("futex", 10 * MS, 48 * MS)
+    made.call("cuLinkComplete", 49 * MS, 49 * MS + 100 * US)
+    made.thread(1)
+    made.call("cuMemcpyHtoDAsync_v2", 50 * MS, 50 * MS + 5 * US)
+    made.copy("h2d", 4, 50 * MS + 7 * US, 50 * MS + 8 * US)
+    made.thread(0)
+    for i in range(2):
+        at = 51 * MS + i * 2 * MS
+        made.call("cuLaunchKernel", at, at + 5 * US)
+        made.kernel("first", at + 7 * US, at + MS)
+
+
+@made
 def system_call_that_blocks(made):
     """Five calls of the operating system, of which the first blocks for a second, as Nsight Systems has them."""
     operators(made, 5, "recvmsg")
@@ -999,6 +1020,18 @@ def copies_before_all_work(made):
         made.launch(f"k{i}", 5 * US, MS)
 
 
+@made
+def batch_of_a_loader(made):
+    """A pageable copy of 8 MiB behind PyTorch's loader, and before the first of eight kernels of 1 ms."""
+    made.range("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", -5 * MS, -MS)
+    made.range("aten::to", 0, 2 * MS, "op")
+    made.call("cudaMemcpyAsync", 0, 2 * MS)
+    made.copy("h2d", 8 << 20, 10 * US, 2 * MS, memory="pageable")
+    made.now = 2 * MS + 50 * US
+    for i in range(8):
+        made.launch(f"k{i}", 5 * US, MS)
+
+
 # Cold starts.
 
 
@@ -1367,6 +1400,26 @@ def kernel_that_works_between_pages(made):
 
 
 @made
+def pages_behind_other_work(made):
+    """The CPU works for 30 ms, and a kernel follows. Pages of managed memory move behind it."""
+    made.launch("a", length=MS)
+    made.call("cudaDeviceSynchronize", made.now, made.now + 2 * US)
+    made.now += 30 * MS
+    made.launch("b", length=10 * MS)
+    for i in range(4):
+        made.put("n")
+        made.copy("d2h", 4 << 10, made.now + i * 10 * US, made.now + i * 10 * US + 5 * US, stream=4294967295, memory="managed")
+
+
+@made
+def doubles_of_any_grid(made):
+    """A kernel in double takes 67 us with 5 to 120 blocks, on a card of 7.5 with 40 SMs."""
+    made.put("d", 40, 3, "7.5")
+    for blocks in [5, 11, 93, 120] * 4:
+        made.launch("solve(double*)", length=67 * US, grid=blocks, block=32)
+
+
+@made
 def kernel_that_waits_for_two_pages(made):
     """A kernel of 0.4 ms that touches 64 KiB of managed memory: two pages come 0.3 ms after it began."""
     made.kernel("add", 0, 400 * US, grid=16)
@@ -1575,6 +1628,15 @@ def short_kernels_with_a_loader(made):
 
 
 @made
+def short_kernels_of_little(made):
+    """Twenty kernels of 2 us and one of 700, eight times: the short ones take less than a twentieth of the time."""
+    for _ in range(8):
+        for _ in range(20):
+            made.launch("k", length=2 * US)
+        made.launch("long", length=700 * US)
+
+
+@made
 def one_cold_pass(made):
     """Twenty launches of 10 us, whose kernels take 2. Between them are four first launches of 0.1 ms."""
     for name in "abcd":
@@ -1750,12 +1812,19 @@ def special_units(made):
 
 
 @made
-def kernels_of_a_long_start(made):
-    """A first call of a second, and ten rounds in which the CPU works for 1 ms and launches a kernel of 0.1 ms."""
+def kernel_of_a_long_start(made):
+    """A first call of a second, and a kernel of 20 ms."""
+    made.call("cudaMalloc", -S, -20 * US)
+    made.launch("k", length=20 * MS)
+
+
+@made
+def start_that_takes_longer(made):
+    """A first call of a second, and ten rounds in which the CPU works for 28 ms and launches a kernel of 1 ms."""
     made.call("cudaMalloc", -S, -20 * US)
     for i in range(10):
-        made.now = i * MS
-        made.launch("k")
+        made.now = i * 30 * MS
+        made.launch("k", length=MS)
         made.call("cudaDeviceSynchronize", made.now, made.now + 2 * US)
 
 

@@ -136,6 +136,8 @@ pub struct ProcessInfo {
     pub versions: String,
     /// Whether it ended in good order: `None` while it runs, `Some(false)` when it was killed or crashed.
     pub ended_well: Option<bool>,
+    /// Whether its tensors were on a GPU, where an allocator says so of a process without any operation. No recording keeps it.
+    pub has_tensors: Option<bool>,
 }
 
 impl ProcessInfo {
@@ -157,5 +159,6 @@ impl ProcessInfo {
         self.local_rank = more.local_rank.or(self.local_rank);
         self.world = more.world.or(self.world);
         self.ended_well = more.ended_well.or(self.ended_well);
+        self.has_tensors = more.has_tensors.or(self.has_tensors);
     }
 }

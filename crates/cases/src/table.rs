@@ -34,7 +34,7 @@ table! {
         /// A call was held up where it took so many times its function's median. First
         /// launches of cold processes took 6.5 ms to 4 s beside 5 to 15 us, allocations 560 ms beside 3.
         OUTLIER: Times = 10 or 1 => ["kernels_that_are_built"];
-        /// At least so many calls of a function tell what one takes.
+        /// So many calls tell what one takes.
         CALLS_MIN: Count = 4 or 1 => ["recorded_pipeline", "frees_that_start_a_library"];
         /// The first of fewer calls, and a first operator, are slow from this time on. Contexts take 50 ms and more. The
         /// caches that a first call of Python code fills take a few hundred microseconds.
@@ -85,6 +85,8 @@ table! {
         COMPILED_ANEW: Exception => ["kernel_that_is_compiled_in_each_step"];
         /// A wait for another process before code is loaded is one for a compiler.
         WAITS_FOR_COMPILER: Exception => ["wait_for_a_compiler"];
+        /// So is one whose copy comes behind such a wait, where something was linked last of all.
+        LINKED_BEFORE_COPY: Exception => ["copy_behind_a_linker"];
         /// A kernel that waits as long when it is launched again was not built before its first launch.
         WAITS_AGAIN: Exception => ["kernels_that_wait_again"];
         /// Where no kernel is launched again, nothing shows that what loads before them builds them.
@@ -168,7 +170,7 @@ table! {
         DRIVERS_MOVES: Exception => ["pages_of_managed_memory"];
         /// Two pieces are alike where they share this part of their operations.
         ALIKE_SHARE: Share = 0.8 or 0.0 => ["event_later"];
-        /// From the first piece to the last one, this part of the operations lies in alike pieces.
+        /// This part of the operations lies in alike pieces, first to last.
         PURE_SHARE: Share = 0.8 or 0.0 => ["other_pieces_between"];
         /// This part of all operations lies in alike pieces, where the pieces are few.
         COVERED_SHARE: Share = 0.9 or 0.0 => ["layers_between_other_work"];
@@ -247,7 +249,9 @@ table! {
     }
     "findings" {
         /// What takes so many times as long as a headline's time leads: a start-up, or work outside CUDA.
-        ELSEWHERE_TIMES: Share = 10.0 or f64::INFINITY => ["kernels_of_a_long_start"];
+        ELSEWHERE_TIMES: Share = 10.0 or f64::INFINITY => ["kernel_of_a_long_start"];
+        /// So does a start that takes longer than a program which waits for the CPU, where no cure of that is known.
+        LONGER_START: Exception => ["start_that_takes_longer"];
         /// A finding that could save this part of the time examined is a warning, a lesser one a remark. Differences between
         /// two runs of one program should not raise warnings.
         WARNING_SHARE: Share = 0.05 or 0.0 => ["recorded_sync_points", "cold_start_of_three_percent"];
@@ -264,6 +268,8 @@ table! {
         /// Copies that bring a program what it works with, once, before its first kernels, are set-up. Fewer bytes come
         /// later, and kernels take longer than copies do then.
         COPIES_OF_SET_UP: Exception => ["copies_before_all_work"];
+        /// What comes behind PyTorch's loader, or as one array before a training step, is a batch: no program makes it on the GPU.
+        BATCH_OF_LOADER: Exception => ["batch_of_a_loader"];
     }
     "cold-start" {
         /// First calls that take longer than copies run are told before these.
@@ -299,6 +305,14 @@ table! {
         CUT_MIN: Count = 32 or usize::MAX => ["reads_between_long_pieces"];
         /// Managed memory may say what is launched next, so that its syncs may have to stay.
         MANAGED_DECIDES: Exception => ["managed_memory_decides"];
+    }
+    "double-precision" {
+        /// What takes as long with several times the blocks, of which an SM works on several, waits for one step after the other.
+        CHAIN_OF_WORK: Exception => ["doubles_of_any_grid"];
+    }
+    "managed-memory" {
+        /// Where pages move, but not beside the idle time, the CPU does not wait for them there.
+        PAGES_ELSEWHERE: Exception => ["pages_behind_other_work"];
     }
     "layout" {
         /// Kernels that turn tensors around for less are not worth a line.
@@ -424,6 +438,8 @@ table! {
         LAUNCH_OPS_MIN: Count = 12 or 0 => ["copies", "pages_of_managed_memory"];
         /// With fewer kernels from one wait to the next a graph has hardly anything to hold: a remark.
         GRAPH_MIN: Count = 8 or 0 => ["kernels_that_are_waited_for"];
+        /// Shorter kernels are worth larger batches.
+        SHORT_OF_ALL: Share = 0.05 or 0.0 => ["short_kernels_of_little"];
         /// Code that loads data, by its name, is no matter of launching less often.
         LOADER: Exception => ["short_kernels_with_a_loader"];
         /// Elementwise kernels in a row that are all of one size go through one tensor again and again.

@@ -157,7 +157,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let name = name.map(|name| named(scope, name));
     (name.is_some() || line.is_some() || scope.planned.is_some()).then_some(())?;
     let doing = doing(name.as_deref(), is_most, part);
-    let (is_managed, on_fetched) = (scope.is_managed(f), 2 * work.on_fetched >= idle);
+    let gaps = work.at.iter().zip(&work.before).map(|it| (it.0.0, it.1.0));
+    let (is_managed, on_fetched) = (scope.is_managed_at(f, gaps), 2 * work.on_fetched >= idle);
     let is_traced = scope.planned.is_none() && work.takes_stacks(scope);
     let is_gil = line.is_some() && gil::is_held(scope, &work.before);
     let why = match (is_traced, is_gil, &line) {
@@ -236,8 +237,8 @@ fn bound(f: &DeviceFigures, idle: Ns, is_managed: bool, on_fetched: bool) -> Ns 
     match (is_managed, on_fetched) {
         // Kernels wait for pages, too, and nobody knows how long.
         (true, _) => f.recorded_ns(),
-        // Copies and syncs go with its work.
-        (false, true) => idle.max(f.recorded_ns() - f.compute_ns),
+        // Syncs go with its work.
+        (false, true) => idle.max(f.idle_ns),
         (false, false) => idle,
     }
 }

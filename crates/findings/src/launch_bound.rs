@@ -45,7 +45,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let found = scope.found(f.span_ns, idle + more + fused, &longest);
     // Larger batches have fewer kernels, and a graph has the same.
     let batched = match beside.is_none() && refused.is_none() {
-        true => short(scope, f),
+        true => batched(scope, f),
         false => 0,
     };
     let (mut advice, cure, change, how) = late.cure(beside, is_jax);
@@ -136,6 +136,18 @@ pub(super) fn short(scope: &Scope, f: &DeviceFigures) -> Ns {
     let short = of.filter(|it| it.usual < LAUNCH);
     short.map(|it| it.row.total_ns).sum()
 }
+
+/// What larger batches save of kernels that are shorter than a launch, where that is worth a word: some stay.
+pub(super) fn batched(scope: &Scope, f: &DeviceFigures) -> Ns {
+    let short = short(scope, f);
+    match cases::SHORT_OF_ALL.is_reached_by(f.part(short)) {
+        true => short - short / BATCH,
+        false => 0,
+    }
+}
+
+/// So many at once are a larger batch.
+const BATCH: Ns = 8;
 
 /// Measured: a launch takes the CPU five microseconds.
 const LAUNCH: Ns = 5_000;

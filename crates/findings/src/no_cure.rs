@@ -291,11 +291,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     let placed = Placed::of(scope, f, &at, (group, time))?;
     let is_known = group == Group::Unknown && !scope.causes.ends_early();
     let waits = is_known.then(|| waits_in(scope, f, &at)).flatten();
+    let is_managed = group == Group::Host && scope.is_managed_at(f, at.iter().copied());
     let at: Vec<Occurrence> = at.iter().map(|it| Occurrence::Gap(f.index, it.1)).collect();
     let what = label(scope, f, (group, time));
     let seen = (what == Group::Host.label()).then(|| seen_in(scope, f));
     let (seen, is_spread) = seen.unwrap_or_default();
-    let is_managed = group == Group::Host && scope.is_managed(f);
     let has_cure = is_managed || matches!(group, Group::SetUp | Group::Launch);
     let brings = !placed.is_once && placed.ends_with.contains("H2D");
     let found_at = scope.found(f.span_ns, time, &at);
@@ -307,7 +307,12 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
         None if waits.is_some() => Way::WhileItWaits,
         None if brings => Way::LikelyBatch,
         None if placed.batch.is_some() => Way::LateBatch,
-        None => way(scope, f, (group, time), !is_cold, placed.is_at_edge),
+        None => way(
+            scope,
+            f,
+            (group, time),
+            (!is_cold, is_managed, placed.is_at_edge),
+        ),
     };
     let rule = match placed.batch {
         Some(_) => Rule::NextBatch,
@@ -562,8 +567,7 @@ fn way(
     scope: &Scope,
     f: &DeviceFigures,
     (group, time): (Group, Ns),
-    is_warm: bool,
-    is_at_edge: bool,
+    (is_warm, is_managed, is_at_edge): (bool, bool, bool),
 ) -> Way {
     let named = || {
         scope.idle_that(f, |gap, piece| {
@@ -576,7 +580,7 @@ fn way(
         Group::SetUp if is_warm && 2 * loading() >= time => Way::WarmUp,
         Group::SetUp => Way::SetUp,
         Group::Host if 2 * named() >= time => Way::Look,
-        Group::Host if scope.is_managed(f) => Way::Managed,
+        Group::Host if is_managed => Way::Managed,
         Group::Host if is_at_edge => Way::Once,
         Group::Host => Way::Sample,
         Group::Launch => Way::Launches,

@@ -1,5 +1,6 @@
 //! Copies of pageable host memory: the driver stages them through its own pinned buffer.
 
+use figures::remarks::is_backward;
 use rustc_hash::FxHashSet;
 
 use super::around::Around;
@@ -15,10 +16,19 @@ use activity::{Direction, Ns, What};
 use causes::graph::{CallId, Engine, Graph, NONE, OpId};
 use causes::stacks::StackCounts;
 use causes::{Cause, Culprit, Gap, Piece};
-use trace::{LaneId, Trace};
+use trace::{LaneId, Trace, describe};
 
 /// Autograd's copy of a gradient to where the tensor lies that `.to()` brought to the GPU.
 const TO_CPU: &str = "ToCopyBackward0";
+
+/// PyTorch's operators that make data up.
+const DRAWS: [&str; 5] = [
+    "aten::rand",
+    "aten::randn",
+    "aten::normal_",
+    "aten::uniform_",
+    "aten::random_",
+];
 
 pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     let link = link(scope, figures);
@@ -45,6 +55,7 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
         || cases::LOOP_MIN.is_reached_by(figures.kernels as usize) && end_first(scope, figures);
     let is_torch = || scope.framework() == Framework::PyTorch;
     let is_once = is_before && copies.once > moved / 2 && is_torch();
+    let is_once = is_once && !cases::BATCH_OF_LOADER.holds(copies.is_batch(scope));
     let gbps = moved as f64 / time.max(1) as f64;
     let pins = Finding {
         title: format!(
@@ -208,6 +219,25 @@ impl Staged {
             to.max(back)
         };
         (longest as Ns - figures.compute_ns).max(0)
+    }
+
+    /// Whether what comes before the work is a batch, which no program makes on the GPU. It comes behind PyTorch's loader, or as one array
+    /// of a training step. A model comes in many.
+    fn is_batch(&self, scope: &Scope) -> bool {
+        let start = |at: &Occurrence| match *at {
+            Occurrence::Row((lane, row)) => scope.trace.lanes()[lane].span(row).start,
+            Occurrence::Gap(_, span) => span.start,
+        };
+        let (Some(last), longest) = (
+            self.at.iter().map(|it| start(&it.1)).max(),
+            self.at.iter().map(|it| it.0).max().unwrap_or(0),
+        ) else {
+            return false;
+        };
+        let is_one = 10 * longest >= 9 * self.time;
+        let trains = || scope.has_name(is_backward);
+        let draws = || scope.has_name(|it| DRAWS.contains(&it));
+        describe::loads(scope.trace, last).is_some() || is_one && trains() && !draws()
     }
 
     /// "28 D2H copies": those of one direction may be far slower than the others.

@@ -17,6 +17,7 @@ use figures::shapes::ShapeRow;
 use figures::watching::WatchingCost;
 use figures::{DeviceFigures, Peaks};
 use jobs::JobAnalysis;
+use rustc_hash::FxHashSet;
 use scenario::plan::VariantPlan;
 use trace::{LaneId, Trace};
 
@@ -245,7 +246,9 @@ impl<'a> Scope<'a> {
             free += (next - ended.max(until)).max(0);
             until = next.max(until);
         }
-        (free - idle).max(0)
+        // Where kernels do next to nothing, copies are the work, and stay.
+        let works = f.compute_ns.max(f.copy_ns);
+        (free.min(f.recorded_ns() - works) - idle).max(0)
     }
 
     /// Idle time of launches, but for gaps that are told of. It goes, too, where the launching thread gains so much time: launches then run
@@ -318,6 +321,26 @@ impl<'a> Scope<'a> {
         copies.any(|it| What::Copy(it.2).is_migration())
             || self.has_name(|it| it.contains("MemPrefetch"))
             || self.has_name(|it| it.contains("llocManaged")) && self.takes_managed()
+    }
+
+    /// Whether the program has managed memory, and half of this idle time lies beside pages that move. Where none was recorded nothing tells.
+    pub(super) fn is_managed_at(
+        &self,
+        f: &DeviceFigures,
+        at: impl Iterator<Item = (Ns, Span)>,
+    ) -> bool {
+        let copies = self.copies(f).iter();
+        let pages = copies.filter(|it| What::Copy(it.2).is_migration());
+        let ends = pages.flat_map(|it| [it.1.start, it.1.end]);
+        let ends: FxHashSet<Ns> = ends.collect();
+        let (mut all, mut beside) = (0, 0);
+        for (time, gap) in at {
+            let is_beside = ends.contains(&gap.start) || ends.contains(&gap.end);
+            all += time;
+            beside += if is_beside { time } else { 0 };
+        }
+        let is_elsewhere = !ends.is_empty() && 2 * beside < all;
+        self.is_managed(f) && !cases::PAGES_ELSEWHERE.holds(is_elsewhere)
     }
 
     /// Whether at least half of the calls that take memory of a device take managed memory.

@@ -75,7 +75,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         instead_of: if is_each { &[Rule::LaunchBound] } else { &[] },
         beside_ns: scope.beside(f, waits.gaps.iter().copied(), bound)
             // What is done for many at once has fewer kernels.
-            + if is_each { launch_bound::short(scope, f) } else { 0 },
+            + if is_each { launch_bound::batched(scope, f) } else { 0 },
         cure,
         // Where what comes back is staged, the next call waits all the same.
         cures: match change {

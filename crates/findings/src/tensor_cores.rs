@@ -135,7 +135,8 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let precision = precision(scope, info, most, &all)?;
     // Where the GPU waits for the CPU, faster kernels alone bring little; a card may multiply in TF32 no faster.
     let waits = cases::LARGE_SHARE.is_reached_by(f.part(f.idle_ns));
-    let known = times(info, precision).filter(|_| !waits && !is_half && !is_split);
+    let by_card = times(info, precision).filter(|_| !is_half && !is_split);
+    let known = by_card.filter(|_| !waits);
     let part = configs::kernel_time(scope, f);
     let of_it = part.of_it(time(&of));
     let why = match is_split {
@@ -160,7 +161,7 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             false => format!(
                 "{}Where it is precise enough, use {precision}: tensor cores multiply {} as fast.",
                 configs::first(f),
-                match known {
+                match by_card {
                     Some([_, most]) if most <= BF16_TIMES => "up to twice",
                     _ => "several times",
                 }

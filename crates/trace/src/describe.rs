@@ -3,7 +3,7 @@
 
 use super::{LaneId, LaneKey, LaneKind, Trace};
 use activity::text::{NAME_MAX, cut_middle};
-use activity::{Direction, NameId, Place, StreamInfo, SyncKind, What};
+use activity::{Direction, NameId, Ns, Place, RangeKind, Span, StreamInfo, SyncKind, What};
 
 /// Whether a CPU thread waits in this record for the GPU.
 pub fn is_host_wait(trace: &Trace, what: &What) -> bool {
@@ -202,6 +202,29 @@ pub fn lane_stream(trace: &Trace, lane: LaneId) -> String {
         Some(key) if matches!(key.kind, LaneKind::Stream { .. }) => stream(trace, key),
         _ => "another lane".to_owned(),
     }
+}
+
+/// The longest wait for PyTorch's loader that ends before a moment.
+pub fn loads(trace: &Trace, until: Ns) -> Option<Ns> {
+    let is_loader = |name: &str| name.contains("DataLoader") && name.contains("__next__");
+    let loads = ranges(trace, until).filter(|it| it.0.end <= until && is_loader(it.2));
+    loads.map(|it| it.0.len()).max()
+}
+
+/// The ranges that begin before a moment: when, of which kind, by which name.
+pub fn ranges(trace: &Trace, until: Ns) -> impl Iterator<Item = (Span, RangeKind, &str)> {
+    let mut all = Vec::new();
+    for (id, lane) in trace.lanes().iter().enumerate() {
+        if !matches!(lane.key().kind, LaneKind::Range { .. }) {
+            continue;
+        }
+        for row in lane.starting(Span::new(Ns::MIN, until)) {
+            if let What::Range(of) = trace.what(id, row) {
+                all.push((lane.span(row), of.kind, trace.names().full(of.name)));
+            }
+        }
+    }
+    all.into_iter()
 }
 
 #[cfg(test)]

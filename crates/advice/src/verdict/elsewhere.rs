@@ -1,12 +1,12 @@
 //! What takes many times as long as all that a headline is of: that is told first.
 
 use super::words::NO_KERNEL;
-use super::{AnswerScope, Answered, Bound, Verdict, outside};
+use super::{AnswerScope, Answered, Bound, Verdict, instead, outside};
 use activity::Ns;
 use activity::units::{duration, share};
 use causes::Causes;
 use findings::{Finding, Rule};
-use trace::Trace;
+use trace::{Trace, describe};
 
 /// A GPU that is busy for more of the time is worth a look, be it short. Before that comes only what its copies ask for, or
 /// what is so many times as long.
@@ -26,7 +26,11 @@ pub fn lead(
     (trace, causes): (&Trace, &Causes<'_>),
     findings: &[&Finding],
 ) {
-    let Some(whole) = verdicts.first_mut().filter(|it| is_short(it)) else {
+    // That results are missing comes before all that takes time.
+    let has_failed = findings.iter().any(|it| it.rule == Rule::FailedCalls);
+    let may_lead =
+        |it: &&mut Verdict| is_told(it) && !(has_failed && instead::fails(trace, causes));
+    let Some(whole) = verdicts.first_mut().filter(may_lead) else {
         return;
     };
     // All that ran, also before the steps: those alone are a part of it.
@@ -34,19 +38,32 @@ pub fn lead(
     let ran = ran.max(whole.span_ns);
     let told = outside::told(trace, causes).into_iter();
     let outside = told.map(|(time, text)| (time, text.clone(), text, None));
-    let outside = outside.filter(|it| whole.idle >= IDLE || it.0 > BUSY * ran);
+    // What a loader does before all is known by its name.
+    let computes = matches!(whole.bound_by, Bound::Compute | Bound::Memory);
+    let loads = || describe::loads(trace, whole.scope.start_ns).is_some();
+    let outside = outside.filter(|it| match computes {
+        true => loads() && it.1.contains(outside::BEFORE),
+        false => whole.idle >= IDLE || it.0 > BUSY * ran,
+    });
     let cold = findings.iter().filter(|it| it.rule == Rule::ColdStart);
-    let cold = cold.filter(|it| whole.idle >= IDLE || !it.next.is_empty());
+    let is_uncured = whole.bound_by == Bound::Host && whole.gain.is_none();
+    let is_told = computes || is_uncured || whole.idle >= IDLE;
+    let cold = cold.filter(|it| is_told || !it.next.is_empty());
     let cold = cold.map(|it| (it.bound_ns, it.title.clone(), String::new(), Some(it.next)));
     // A start-up is told before its steps only where these are next to nothing of what ran.
     let is_little = whole.steps.is_none() || STEPS * whole.span_ns <= ran;
+    // A program that starts and ends for long does next to nothing between.
+    let ends = outside::given_back(trace).map_or(0, |it| it.0);
     let is_long = |it: &(Ns, String, String, Option<&str>)| {
         let of = match it.3 {
             Some(_) if is_little => whole.span_ns,
             _ => ran,
         };
-        let times = it.0 as f64 / of.max(1) as f64;
-        it.0 >= LEAST && cases::ELSEWHERE_TIMES.is_reached_by(times)
+        let time = if it.3.is_some() { it.0 + ends } else { it.0 };
+        let times = time as f64 / of.max(1) as f64;
+        let is_much = it.3.is_some() && is_uncured && times > 1.0;
+        let is_much = cases::LONGER_START.holds(is_much);
+        it.0 >= LEAST && (cases::ELSEWHERE_TIMES.is_reached_by(times) || is_much)
     };
     let most = outside.chain(cold).filter(is_long).max_by_key(|it| it.0);
     let Some(((time, mut text, said, next), all)) = most.zip(outside::recorded(trace)) else {
@@ -73,8 +90,7 @@ pub fn lead(
     whole.is_mostly_beside = true;
 }
 
-/// Whether a headline is of a GPU that computes little. One that does for most of its time is worth a look.
-fn is_short(verdict: &Verdict) -> bool {
-    let is_told = !verdict.frames[0].is_empty() && !verdict.text.starts_with(NO_KERNEL);
-    is_told && !matches!(verdict.bound_by, Bound::Compute | Bound::Memory)
+/// Whether a headline tells what kernels wait for or do.
+fn is_told(verdict: &Verdict) -> bool {
+    !verdict.frames[0].is_empty() && !verdict.text.starts_with(NO_KERNEL)
 }

@@ -73,11 +73,20 @@ fn instead(
 
 /// Says first of a run that failed why it did: what follows is of what ran until then.
 pub fn fail(verdicts: &mut [Verdict], trace: &Trace, causes: &Causes<'_>) {
-    let failed = Failed::of(trace, causes.graph());
-    let failed = failed.filter(|it| it.is_fatal() && !it.is_all());
-    if let Some((whole, failed)) = verdicts.first_mut().zip(failed) {
+    if let Some((whole, failed)) = verdicts.first_mut().zip(fatal(trace, causes)) {
         let text = failed.text();
         whole.gain = whole.gain.take().filter(|it| *it != text);
         whole.text.insert_str(0, &format!("{text} · "));
     }
+}
+
+/// What made a run fail that did some work before.
+fn fatal(trace: &Trace, causes: &Causes<'_>) -> Option<Failed> {
+    let failed = Failed::of(trace, causes.graph());
+    failed.filter(|it| it.is_fatal() && !it.is_all())
+}
+
+/// Whether something did.
+pub(super) fn fails(trace: &Trace, causes: &Causes<'_>) -> bool {
+    fatal(trace, causes).is_some()
 }

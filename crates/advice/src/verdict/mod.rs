@@ -205,9 +205,11 @@ pub fn find(
             let told = parts::worked((trace, causes), behind.process, of, &[]);
             whole.beside.extend(told);
         }
-        let told = is_run.then(loaded).flatten();
-        let told = told.map_or_else(|| outside::told(trace, causes), |it| vec![(0, it)]);
-        whole.beside.extend(told.into_iter().map(|it| it.1));
+        let told = outside::told(trace, causes);
+        let is_before = told.iter().any(|it| it.1.contains(outside::BEFORE));
+        let loaded = (is_run && !is_before).then(loaded).flatten();
+        let told = told.into_iter().map(|it| it.1);
+        whole.beside.extend(loaded.into_iter().chain(told));
         whole
             .beside
             .extend(lost_records::cut_off(trace, causes.graph()));
@@ -260,9 +262,7 @@ fn on(
 pub fn promise(verdicts: &mut [Verdict], findings: &[Finding]) {
     // Where nobody asks, nothing else is worth a change.
     let asleep = findings.iter().find(|it| it.rule == Rule::Asleep);
-    let first = verdicts
-        .first()
-        .and_then(|it| of_class(it.bound_by, findings));
+    let first = verdicts.first().and_then(|it| of_class(it, findings));
     // What is saved for sure by tensor cores is told before what saves less at most.
     let least = |it: &&Finding| it.estimated.map_or(0, |it| it[0]);
     let faster = findings.iter().max_by_key(least);
@@ -326,8 +326,8 @@ pub fn is_beside(bound: Bound, rule: Rule) -> bool {
 
 /// The finding that a headline of what bounds the whole ends with: the first one, or one that cures just that and
 /// brings more.
-fn of_class(bound: Bound, findings: &[Finding]) -> Option<&Finding> {
-    let first = findings.first()?;
+fn of_class<'f>(whole: &Verdict, findings: &'f [Finding]) -> Option<&'f Finding> {
+    let (first, bound) = (findings.first()?, whole.bound_by);
     if bound == Bound::Host {
         let mut own = findings.iter();
         return own.find(|it| it.bound_ns > 0 && !is_beside(bound, it.rule));
@@ -351,8 +351,16 @@ fn of_class(bound: Bound, findings: &[Finding]) -> Option<&Finding> {
         };
         is_alike && times * it.weight() >= first.weight()
     });
-    Some(own.filter(|_| !is_of(&first)).unwrap_or(first))
+    let told = own.filter(|_| !is_of(&first)).unwrap_or(first);
+    // What mends a small part of another kind's time stands below.
+    let computes = matches!(bound, Bound::Compute | Bound::Memory);
+    let is_little = SMALL_PART * told.weight() < whole.cost_ns;
+    let is_other = computes && !is_of(&told) && told.says.is_none() && is_little;
+    (!is_other).then_some(told)
 }
+
+/// So many times a cure's saving is no part of a headline.
+const SMALL_PART: Ns = 5;
 
 /// Says of the whole what recording made of it, where the CPU's part is what counts.
 pub fn distort(verdicts: &mut [Verdict], by: impl FnOnce() -> Option<String>) {

@@ -11,7 +11,7 @@ use activity::units::{count as group, duration, percent, share};
 use activity::{Ns, Span};
 use causes::graph::CallKind;
 use causes::stacks::LineShare;
-use causes::{Cause, Causes, IdleCause, first_use};
+use causes::{Cause, Causes, IdleCause, first_use, is_mpi};
 use figures::steps::{StepKind, Steps};
 use figures::tables;
 use findings::asleep;
@@ -328,6 +328,9 @@ const LOADER: &str = "DataLoader";
 /// Where odd steps take longer for different causes.
 const EACH: &str = "different places";
 
+/// Where they do for calls of MPI.
+const MPI_CALLS: &str = "MPI calls";
+
 /// Some odd steps, and some others.
 struct OddAmong<'s> {
     steps: &'s Steps,
@@ -379,6 +382,11 @@ impl<'s> OddAmong<'s> {
         };
         let beyond = |row: &IdleCause| self.beyond(row.total_ns, time(&others, row));
         let most = odd.iter().max_by_key(|row| beyond(row))?;
+        // One calls MPI by this name, another one by that.
+        let is_exchange = |it: &&IdleCause| it.culprit.as_deref().is_some_and(is_mpi);
+        let exchanged: Ns = odd.iter().filter(is_exchange).map(&beyond).sum();
+        let exchanges = 2 * exchanged >= self.more;
+        let exchanges = exchanges.then(|| (Bound::Host, MPI_CALLS.to_owned(), None));
         let place = |row: &IdleCause| row.line.as_ref().map(|it| it.place.clone());
         let is_own = !others.iter().any(|it| place(it) == place(most));
         if 2 * beyond(most) >= self.more {
@@ -389,7 +397,8 @@ impl<'s> OddAmong<'s> {
             let here = beyond(most) - (time(&idle(&[longest]), most) - usual);
             let more = self.more - (length(longest) - self.usual);
             if self.odd.len() > 1 && 2 * here < more {
-                return Some((Bound::Unknown, EACH.to_owned(), None));
+                let all = exchanges.or(Some((Bound::Unknown, EACH.to_owned(), None)));
+                return all;
             }
             return Some((bound(most.cause), culprit(most, is_own), most.line.clone()));
         }
@@ -403,8 +412,9 @@ impl<'s> OddAmong<'s> {
         let lines = odd.iter().filter_map(|it| it.line.as_ref());
         let line = lines
             .max_by_key(|it| at(it))
-            .filter(|it| 2 * at(it) >= self.more)?;
-        Some((Bound::Host, line.culprit(), Some(line.clone())))
+            .filter(|it| 2 * at(it) >= self.more);
+        let by_line = line.map(|it| (Bound::Host, it.culprit(), Some(it.clone())));
+        by_line.or(exchanges)
     }
 
     /// The kernel that takes half of what they take more, else kernels together.

@@ -1,12 +1,16 @@
 //! What the CPU does in a recording without any operation of a GPU: its own times are all there is to tell.
 
+use std::cmp::Reverse;
+
 use rustc_hash::FxHashMap;
 
 use activity::text::{NAME_MAX, cut_middle, printable};
 use activity::units::{count, duration, percent, share};
 use activity::{Ns, RangeKind, Span, What};
+use causes::first_use;
 use causes::stacks::StackCounts;
 use figures::steps::without_numbers;
+use findings::asleep;
 use trace::{LaneId, LaneKind, SourceKind, Trace};
 
 use super::BOUND_MIN;
@@ -14,6 +18,12 @@ use super::BOUND_MIN;
 /// So many names are told, where each takes this part of the time.
 const NAMES_MAX: usize = 4;
 const NAME_SHARE: f64 = 0.02;
+
+/// A thread that waits for this part of the time does nothing.
+const ASLEEP: f64 = 0.9;
+
+/// A range around this part of all is around all.
+const AROUND: f64 = 0.95;
 
 /// What a range is called that has no name.
 const NAMELESS: &str = "?";
@@ -31,6 +41,7 @@ struct Named {
 
 /// What a thread does, from the first of it to the last.
 struct Work {
+    lane: LaneId,
     span: Span,
     by: FxHashMap<String, Named>,
 }
@@ -62,7 +73,14 @@ pub(super) fn told(trace: &Trace) -> (Option<String>, Vec<String>) {
         .filter_map(|it| Some((it.0.as_ref()?, it.1)));
     let told = known.clone().filter_map(|(work, what)| work.list(what));
     let told = told.chain(sampled(trace)).collect();
-    (known.find_map(|it| it.0.most()), told)
+    let most = known.find_map(|it| it.0.most());
+    // Of a thread that waits nobody is at work.
+    let own = ranges
+        .as_ref()
+        .filter(|_| trace.source.kind != SourceKind::Kineto);
+    let system = own.and_then(|it| Work::of(trace, it.lane, Some(RangeKind::CpuOp)));
+    let asleep = system.and_then(|it| it.asleep());
+    (asleep.or(most), told)
 }
 
 /// What samples saw its busiest thread at.
@@ -88,11 +106,15 @@ impl Work {
         let lane = &trace.lanes()[id];
         let span = lane.extent()?;
         let mut work = Work {
+            lane: id,
             span,
             by: FxHashMap::default(),
         };
         let mut around: Vec<(Ns, String)> = Vec::new();
-        for (_, activity) in trace.activities(id, lane.kept()) {
+        let mut all: Vec<_> = trace.activities(id, lane.kept()).collect();
+        // What begins with another lies in it where it ends before.
+        all.sort_by_key(|it| (it.1.span.start, Reverse(it.1.span.end)));
+        for (_, activity) in all {
             let (name, of) = match activity.what {
                 What::Call(it) => (it.name, None),
                 What::Range(it) => (it.name, Some(it.kind)),
@@ -133,21 +155,44 @@ impl Work {
         self.by.values().map(|it| it.own).sum()
     }
 
-    /// "62 % of the CPU's 3.22 s is in `cudaMalloc`".
+    /// Whether it is one range around all: that names the run, and nobody in it.
+    fn is_around(&self, it: &Named) -> bool {
+        it.count == 1 && share(it.time, self.span.len()) >= AROUND
+    }
+
+    /// "62 % of the CPU's 3.22 s is in `cudaMalloc`". PyTorch's operators are told with those that they are made of.
     fn most(&self) -> Option<String> {
-        let most = self.by.iter().max_by_key(|it| (it.1.own, it.0))?;
-        let part = share(most.1.own, self.span.len());
+        let is_op = |name: &str| name.starts_with("aten::");
+        let has_ops = self.by.keys().any(|it| is_op(it));
+        let parts = self.by.iter().filter(|it| !self.is_around(it.1));
+        let times = parts.filter_map(|it| match has_ops {
+            true => is_op(it.0).then_some((it.1.time, it)),
+            false => Some((it.1.own, it)),
+        });
+        let (time, most) = times.max_by_key(|it| (it.0, it.1.0))?;
+        let part = share(time, self.span.len());
         (part >= BOUND_MIN).then(|| {
             let (part, all) = (percent(part), duration(self.span.len()));
             format!("{part} of the CPU's {all} is in {}", quoted(&most.1.name))
         })
     }
 
+    /// "the thread waits in `select` for 100 % of 15.0 s".
+    fn asleep(&self) -> Option<String> {
+        let (name, it) = self.by.iter().max_by_key(|it| (it.1.time, it.0))?;
+        let part = share(it.time, self.span.len());
+        let waits = asleep::is_sleep(name) || first_use::is_system_wait(name);
+        (waits && part >= ASLEEP).then(|| {
+            let (part, all) = (percent(part), duration(self.span.len()));
+            format!("the thread waits in {} for {part} of {all}", quoted(name))
+        })
+    }
+
     /// "ranges: `decoder` 111 s (132 of 842 ms), `attention` 67.9 s (132 of 514 ms)".
     fn list(&self, what: &str) -> Option<String> {
         let mut by: Vec<_> = self.by.iter().collect();
-        by.retain(|it| share(it.1.time, self.span.len()) >= NAME_SHARE);
-        by.sort_by_key(|it| (std::cmp::Reverse(it.1.time), it.0));
+        by.retain(|it| share(it.1.time, self.span.len()) >= NAME_SHARE && !self.is_around(it.1));
+        by.sort_by_key(|it| (Reverse(it.1.time), it.0));
         let told = by.iter().take(NAMES_MAX).map(|(_, it)| {
             let each = match it.count {
                 1 => String::new(),
@@ -171,6 +216,7 @@ fn quoted(name: &str) -> String {
 mod tests {
     use super::told;
     use activity::{Ns, RangeKind};
+    use trace::SourceKind;
     use trace::testing::Scene;
 
     const MS: Ns = 1_000_000;
@@ -192,5 +238,41 @@ mod tests {
         );
         let calls = "CUDA calls: `cudaMalloc` 60.0 ms (10 of 6.00 ms), `cudaDeviceSynchronize` 10.0 ms (10 of 1.00 ms)";
         assert_eq!(all, [calls, "ranges: `round #` 100 ms (10 of 10.0 ms)"]);
+    }
+
+    #[test]
+    fn operators_are_told_with_their_parts_and_without_a_range_around_all() {
+        // Of 100 ms 60 are in `where`, half of each in what it is made of, from the same moment on.
+        let mut scene = Scene::new();
+        let kind = RangeKind::CpuOp;
+        scene.range(kind, "infer", 0, 0, 100 * MS);
+        for at in (0..10).map(|i| i * 10 * MS) {
+            scene.range(kind, "aten::nonzero", 0, at, at + 3 * MS);
+            scene.range(kind, "aten::where", 0, at, at + 6 * MS);
+            scene.range(kind, "aten::add", 0, at + 6 * MS, at + 9 * MS);
+        }
+        let mut trace = scene.trace();
+        trace.source.kind = SourceKind::Kineto;
+        let (most, all) = told(&trace);
+        let most = most.expect("most of it");
+        assert_eq!(most, "60 % of the CPU's 100 ms is in `aten::where`");
+        let list = "CPU operators: `aten::where` 60.0 ms (10 of 6.00 ms), ";
+        assert!(all[0].starts_with(list), "{all:?}");
+    }
+
+    #[test]
+    fn a_thread_that_waits_is_not_at_work() {
+        let most = |call: &str, took: Ns| {
+            let mut scene = Scene::new();
+            for at in (0..10).map(|i| i * 10 * MS) {
+                scene.range(RangeKind::Nvtx, "round", 0, at, at + 10 * MS);
+                scene.range(RangeKind::CpuOp, call, 0, at, at + took);
+            }
+            told(&scene.trace()).0.expect("most of it")
+        };
+        let waits = "the thread waits in `select` for 98 % of 100 ms";
+        assert_eq!(most("select", 98 * MS / 10), waits);
+        assert!(most("select", 8 * MS).starts_with("100 % of"));
+        assert!(most("write", 98 * MS / 10).starts_with("100 % of"));
     }
 }

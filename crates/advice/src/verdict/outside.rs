@@ -5,15 +5,16 @@ use activity::{NameId, Ns, RangeKind, Span, What};
 use causes::graph::OpId;
 use causes::stacks::StackCounts;
 use causes::{Causes, sum_by};
-use trace::{LaneKey, LaneKind, Trace};
-
-use super::scope;
+use trace::{LaneKey, LaneKind, Trace, describe};
 
 /// It is told from so long on, where it is also a tenth of the recording. The profiler's own start is no matter of the program.
 const OUTSIDE_MIN: Ns = 500_000_000;
 
 /// And so is what calls of CUDA take behind the last operation.
 const GIVEN_BACK_MIN: Ns = 100_000_000;
+
+/// Where it lies.
+pub(super) const BEFORE: &str = "before the first operation";
 
 /// Pieces of it that are shorter lie between two calls, and are looked at no closer.
 const PIECE_MIN: Ns = 1_000_000;
@@ -31,10 +32,7 @@ pub(super) fn told(trace: &Trace, causes: &Causes<'_>) -> Vec<(Ns, String)> {
     let each = || 0..ops_of.len() as OpId;
     let before = Span::new(all.start.min(ops.start), ops.start);
     let behind = Span::new(ops.end, all.end.max(ops.end));
-    let ends = [
-        (before, "before the first operation"),
-        (behind, "after the last operation"),
-    ];
+    let ends = [(before, BEFORE), (behind, "after the last operation")];
     let told = ends.into_iter().filter_map(|(span, which)| {
         let free = free(trace, span);
         let time: Ns = free.iter().map(|it| it.len()).sum();
@@ -45,17 +43,27 @@ pub(super) fn told(trace: &Trace, causes: &Causes<'_>) -> Vec<(Ns, String)> {
             true => each().min_by_key(|it| ops_of.start[*it as usize]),
             false => each().max_by_key(|it| ops_of.end[*it as usize]),
         };
-        let named = name(trace, causes, (span, &free, time), op?);
+        let loaded = describe::loads(trace, span.end).filter(|_| span == before);
+        let loaded = loaded.map(|it| (2 * it > time, duration(it.min(time))));
+        let in_part = |is_most| {
+            let loaded = loaded.as_ref().filter(|it| it.0 == is_most);
+            loaded.map(|it| format!("{} of it in DataLoader", it.1))
+        };
+        let op = op?;
+        let named = in_part(true)
+            .or_else(|| name(trace, causes, (span, &free, time), op))
+            .or_else(|| in_part(false));
         let named = named.map_or_else(String::new, |it| format!(", {it}"));
         let text = format!("{} outside CUDA {which}{named}", duration(time));
         Some((time, text))
     });
-    let told = told.chain(given_back(trace, behind, all.len()));
-    told.collect()
+    told.chain(given_back(trace)).collect()
 }
 
-/// "479 ms in CUDA calls after the last operation, most of it in cuModuleUnload".
-fn given_back(trace: &Trace, behind: Span, all: Ns) -> Option<(Ns, String)> {
+/// "479 ms in CUDA calls after the last operation, most of it in cuModuleUnload", and how long that is.
+pub(super) fn given_back(trace: &Trace) -> Option<(Ns, String)> {
+    let (all, ops) = recorded(trace).zip(trace.operations_extent())?;
+    let (behind, all) = (Span::new(ops.end, all.end.max(ops.end)), all.len());
     let calls = trace.threads().flat_map(|(id, lane, _)| {
         let rows = lane.starting(behind);
         rows.filter_map(move |row| match trace.what(id, row) {
@@ -113,7 +121,7 @@ fn name(
 ) -> Option<String> {
     let holds = |it: Span| 2 * within(free, it) > time;
     let most = |it: &str| format!("most of it in {it}");
-    let own = scope::ranges(trace, span.end).filter(|it| it.1 == RangeKind::Nvtx && holds(it.0));
+    let own = describe::ranges(trace, span.end).filter(|it| it.1 == RangeKind::Nvtx && holds(it.0));
     if let Some(it) = own.min_by_key(|it| it.0.len()) {
         return Some(most(it.2));
     }

@@ -1,10 +1,10 @@
 //! What a verdict calls the steps that it is of, and those of another kind.
 
+use activity::Ns;
 use activity::text::counted;
 use activity::units::{duration, percent, share};
-use activity::{Ns, RangeKind, Span, What};
 use figures::steps::{Origin, StepKind, Steps};
-use trace::{LaneKind, Trace};
+use trace::{Trace, describe};
 
 /// The steps that a verdict is of: those of one kind that are not odd.
 #[derive(Clone, Debug)]
@@ -60,26 +60,8 @@ pub(super) fn other_kind(kind: &StepKind, part: f64) -> String {
 
 /// The first batch of PyTorch's loader, where it takes a tenth as long as what the GPU does from its first operation on, or longer.
 pub(super) fn loaded(trace: &Trace, span: Ns, first: Ns) -> Option<String> {
-    let is_loader = |name: &str| name.contains("DataLoader") && name.contains("__next__");
-    let loads = ranges(trace, first).filter(|it| it.0.end <= first && is_loader(it.2));
-    let longest = loads.map(|it| it.0.len()).max()?;
+    let longest = describe::loads(trace, first)?;
     let is_worth = cases::LARGE_SHARE.is_reached_by(share(longest, span));
     let time = duration(longest);
     is_worth.then(|| format!("{time} in DataLoader before the first operation"))
-}
-
-/// The ranges that begin before a moment: when, of which kind, by which name.
-pub(super) fn ranges(trace: &Trace, until: Ns) -> impl Iterator<Item = (Span, RangeKind, &str)> {
-    let mut all = Vec::new();
-    for (id, lane) in trace.lanes().iter().enumerate() {
-        if !matches!(lane.key().kind, LaneKind::Range { .. }) {
-            continue;
-        }
-        for row in lane.starting(Span::new(Ns::MIN, until)) {
-            if let What::Range(of) = trace.what(id, row) {
-                all.push((lane.span(row), of.kind, trace.names().full(of.name)));
-            }
-        }
-    }
-    all.into_iter()
 }

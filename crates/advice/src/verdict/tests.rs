@@ -4,8 +4,8 @@ use super::split::Split;
 use super::*;
 use activity::{
     Batch, Copy, Def, DeviceInfo, Direction, Frame, Hardware, HostCall, LaunchShape, MemoryKind,
-    Metric, Mode, Occupant, Owner, Place, RangeKind, Reading, SampleDef, SampledThread as SeenAt,
-    Samples, Sampling, StackSample, What,
+    Metric, Mode, Occupant, Owner, Place, ProcessInfo, RangeKind, Reading, SampleDef,
+    SampledThread as SeenAt, Samples, Sampling, StackSample, What,
 };
 use causes::Group;
 use causes::graph::Graph;
@@ -785,6 +785,24 @@ fn where_all_launches_failed_no_kernel_ran() {
 }
 
 #[test]
+fn memory_says_where_tensors_were_without_any_operation() {
+    let told = |has_tensors| {
+        let mut scene = Scene::new();
+        scene.range(RangeKind::CpuOp, "aten::mm", 0, 0, 1_000);
+        let mut batch = scene.take();
+        batch.defs.push(Def::Process(ProcessInfo {
+            has_tensors,
+            ..ProcessInfo::default()
+        }));
+        nothing_ran(&scene.put(batch).trace())
+    };
+    let on_cpu = "the GPU had no work: all tensors are on the CPU";
+    assert_eq!(told(Some(false)), on_cpu);
+    told(Some(true)).must_begin("tensors are on a GPU, but");
+    assert_eq!(told(None), "no GPU operation was recorded");
+}
+
+#[test]
 fn kernels_that_were_launched_and_left_no_record_did_run() {
     let told = |name: &str, code: i32| {
         let mut scene = Scene::new();
@@ -941,6 +959,32 @@ fn doing_more(range: &str, time: Ns) -> OddSteps {
     by_steps(&mut scene).remove(0).odd.expect("an odd step")
 }
 
+#[test]
+fn steps_that_mpi_holds_up_by_several_names_are_told_by_mpi() {
+    // Thirty-one steps of 3 ms, of which two take 60 more, each in another call.
+    let told = |names: [&str; 2]| {
+        let (mut scene, mut now) = (Scene::new(), 0);
+        for step in 0..31 {
+            let from = now;
+            scene.call("cudaLaunchKernel", now, now + 900);
+            scene.kernel("gemm", 1, now + 10_000, now + 3_000_000);
+            now += 3_000_000;
+            scene.call("cudaStreamSynchronize", from + 10_000, now);
+            if let 12 | 20 = step {
+                let name = names[usize::from(step == 20)];
+                scene.range(RangeKind::CpuOp, name, 0, now, now + 60_000_000);
+                now += 60_000_000;
+            }
+            scene.range(RangeKind::Nvtx, &format!("step {step}"), 0, from, now);
+        }
+        let odd = by_steps(&mut scene).remove(0).odd.expect("odd steps");
+        odd.sentence()
+    };
+    told(["MPI_Waitall", "MPI_Barrier"]).must_have(" more in MPI calls: ");
+    let each = told(["save", "load"]);
+    assert!(!each.contains("MPI"), "{each}");
+}
+
 /// An odd step as a finding, with the rest of a scope that it does not look at.
 fn as_finding(odd: &OddSteps) -> Finding {
     let mut scene = Scene::new();
@@ -1041,6 +1085,55 @@ fn what_a_program_does_for_long_outside_cuda_stands_behind() {
     told.must_end("5.00 s outside CUDA before the first operation.");
 }
 
+/// A kernel of 20 ms, so long behind the start of the recording, and a call as long behind it; and its headline, where a cold start of
+/// 150 ms was found.
+fn led(range: &str, before: Ns, behind: Ns, code: i32) -> String {
+    let mut scene = Scene::new();
+    scene.range(RangeKind::Nvtx, range, 0, 0, before);
+    scene.call("cudaLaunchKernel", before, before + 1_000);
+    scene.kernel("k", 1, before + 1_000, before + 20_001_000);
+    let name = scene.name("cudaFree");
+    let (at, thread) = (before + 20_002_000, 1);
+    scene.push(
+        at,
+        at + behind,
+        0,
+        What::Call(HostCall { thread, name, code }),
+    );
+    let trace = scene.trace();
+    let graph = Graph::new(&trace);
+    let causes = Causes::new(&trace, &graph);
+    let devices = figures::count(&trace, None, None);
+    let mut all = find(&trace, &causes, (None, &devices), (&[], None), None);
+    let cold = Finding {
+        rule: Rule::ColdStart,
+        bound_ns: 150_000_000,
+        title: "cold start: 150 ms".to_owned(),
+        ..Finding::default()
+    };
+    let failed = Finding {
+        rule: Rule::FailedCalls,
+        ..Finding::default()
+    };
+    let found = [&cold, &failed];
+    let found = &found[..1 + usize::from(code > 0)];
+    lead(&mut all, (&trace, &causes), found);
+    all[0].text.clone()
+}
+
+#[test]
+fn what_takes_many_times_as_long_as_kernels_is_told_before_them() {
+    let loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+    led(loader, 5_000_000_000, 0, 0).must_begin("CPU-bound: 5.00 s outside CUDA before the first");
+    led(loader, 150_000_000, 0, 0).must_begin("GPU-bound");
+    led("init", 5_000_000_000, 0, 0).must_begin("GPU-bound");
+    // That results are missing is told before.
+    led(loader, 5_000_000_000, 0, 700).must_begin("GPU-bound");
+    // Of 150 and 200 ms 20 are a part of 17.
+    assert_eq!(led("init", 0, 200_000_000, 0), "cold start: 150 ms");
+    led("init", 0, 10_000_000, 0).must_begin("GPU-bound");
+}
+
 #[test]
 fn the_first_batch_before_all_work_stands_behind() {
     let told = |took: i64| {
@@ -1051,7 +1144,8 @@ fn the_first_batch_before_all_work_stands_behind() {
         verdicts(&mut scene)[0].details()
     };
     let slow = told(5_000_000_000);
-    assert_eq!(slow, ["5.00 s in DataLoader before the first operation."]);
+    let slow_so = "5.00 s outside CUDA before the first operation, 5.00 s of it in DataLoader.";
+    assert_eq!(slow, [slow_so]);
     // It is no tenth of 10 ms.
     assert_eq!(told(900_000), [""; 0]);
 }

@@ -40,7 +40,11 @@ pub fn nothing_ran(trace: &Trace) -> &'static str {
         _ if trace.operations_extent().is_none() && failed::has_launched(trace) => {
             "the GPU's records are missing: kernels were launched, but none was recorded"
         }
-        _ => "no GPU operation was recorded",
+        _ => match trace.processes().iter().find_map(|it| it.info.has_tensors) {
+            Some(true) => "tensors are on a GPU, but its operations were not recorded",
+            Some(false) => "the GPU had no work: all tensors are on the CPU",
+            None => "no GPU operation was recorded",
+        },
     }
 }
 

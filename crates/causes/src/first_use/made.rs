@@ -107,6 +107,9 @@ pub(super) fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, Made> {
                 let op = calls.first_op[call as usize];
                 let before = threads.insert(lane, Between::from(span.end));
                 let Some((before, name)) = before.zip(kernel(trace, graph, op)) else {
+                    let links = || linked(trace, graph, (call, before), &threads);
+                    let links = (op != NONE && kind == CallKind::Copy).then(links);
+                    anew.extend(links.flatten().map(|it| (op, it)));
                     continue;
                 };
                 let new = || Making::of(trace, graph, (call, name), before);
@@ -178,6 +181,35 @@ impl Making {
         self.later = self.later.min(since);
         self.again += usize::from(2 * since >= self.span.len());
     }
+}
+
+/// How a copy came to be late where a thread of its process linked something last of all, behind a wait. What it is for was compiled
+/// meanwhile.
+fn linked(
+    trace: &Trace,
+    graph: &Graph,
+    (copy, before): (CallId, Option<Between>),
+    threads: &FxHashMap<LaneId, Between>,
+) -> Option<Made> {
+    let process = |lane: LaneId| trace.lanes()[lane].key().process;
+    let (lane, start) = (graph.calls.at(copy).0, graph.calls.start[copy as usize]);
+    let since = before.map_or(Ns::MIN, |it| it.since);
+    let of_one = |(thread, it): (LaneId, Between)| {
+        let span = Span::new(since.max(it.since).min(start), start);
+        let late = start - span.len() / cases::OUTLIER.value();
+        let is_linked = it.links && it.loaded >= late && process(thread) == process(lane);
+        let is_one = cases::LINKED_BEFORE_COPY.holds(is_linked)
+            && cases::FEW_MIN.is_reached_by(span.len())
+            && compiles(trace, thread, span, &it.waits(late));
+        is_one.then_some(Made {
+            span,
+            starts: false,
+            compiles: true,
+        })
+    };
+    let others = threads.iter().map(|it| (*it.0, *it.1));
+    let all = others.chain(before.map(|it| (lane, it)));
+    all.filter_map(of_one).max_by_key(|it| it.span)
 }
 
 /// Those that were made ready, and how. What loads code for long before a launch most likely compiled it.

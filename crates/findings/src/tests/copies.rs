@@ -856,6 +856,45 @@ fn what_pytorch_moves_once_is_not_worth_pinning() {
     }
 }
 
+/// 256 MiB come before twenty kernels. A range takes 1 s before them; all is of training, or of inference.
+#[test]
+fn a_batch_is_no_data_to_make_on_the_gpu() {
+    let advice = |range: &str, op: &str, arrays: Ns| {
+        let mut scene = Scene::new();
+        let copy = Copy {
+            from: MemoryKind::Pageable,
+            ..pinned(Direction::H2D, 1, (256 << 20) / arrays as u64)
+        };
+        scene.range(RangeKind::Nvtx, range, 0, -1_100_000_000, -100_000_000);
+        let mut at = 0;
+        for _ in 0..arrays {
+            scene.call("cudaMemcpyAsync", at, at + 80_000_000 / arrays);
+            at = large(&mut scene, copy, at, 4.0);
+        }
+        for _ in 0..20 {
+            scene.range(RangeKind::CpuOp, op, 0, at, at + 5_000);
+            scene.range(RangeKind::CpuOp, "aten::mm", 0, at, at + 4_000);
+            scene.call("cudaLaunchKernel", at, at + 4_000);
+            scene.kernel("k", 1, at + 5_000, at + 10_000_000);
+            at += 10_000_000;
+        }
+        sick("pageable-copy", &mut scene).advice
+    };
+    let loader = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__";
+    let backward = "autograd::engine::evaluate_function: MmBackward0";
+    for (range, op, arrays) in [(loader, "aten::mm", 1), ("start", backward, 1)] {
+        advice(range, op, arrays).must_begin("Pin the host memory");
+    }
+    // A model has many arrays, and what the program draws it may draw there.
+    for (range, op, arrays) in [
+        ("start", "aten::mm", 1),
+        ("start", backward, 8),
+        ("aten::randn", backward, 1),
+    ] {
+        advice(range, op, arrays).must_begin("The program moves this once");
+    }
+}
+
 /// Rounds on two GPUs: each gets 8 MiB, works, and sends as much. In an `exchange` the first round has no copies up: what comes
 /// later was sent before. In a `line` the second GPU gets what the first has sent, and sends nothing.
 fn slices(exchange: bool, line: bool) -> Scene {

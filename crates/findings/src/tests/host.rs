@@ -180,6 +180,22 @@ fn a_host_at_other_work() {
     assert_eq!(found.promise(whole)[2], 1.0);
     let why = found.says.expect("words for the headline").why;
     why.must_have("in untraced CPU work with managed memory");
+    // Pages that move elsewhere are not what the CPU waits for there; those beside its gaps are.
+    for (end, rule) in [(5_000_000, "managed-memory"), (2_000_000, "no-cure")] {
+        let mut moves = scene(5_000_000, "");
+        moves.call("cudaMallocManaged", -90_000, -80_000);
+        moves.without_call();
+        for at in (0..10).map(|i| i * 10_000_000 + end) {
+            moves.copy(
+                Direction::D2H,
+                activity::Place::NO_STREAM,
+                4_096,
+                at,
+                at + 1_000,
+            );
+        }
+        sick(rule, &mut moves);
+    }
     // Of code that nobody knows nothing can be advised.
     cured("host-bound", &mut scene(5_000_000, ""));
     sick("no-cure", &mut scene(5_000_000, ""));

@@ -1021,3 +1021,32 @@ fn kernels_in_double_are_told_on_cards_with_little_of_it() {
         "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<double>>()";
     assert_eq!(of((8, 6), each), None);
 }
+
+/// Levels of a triangular matrix in double on 40 SMs: kernels of 5 to 120 blocks take 67 us. On 5 to 35 an SM has one block each.
+#[test]
+fn a_chain_that_takes_as_long_with_any_grid_waits_for_no_unit() {
+    let is_told = |grids: [u32; 4], times: [i64; 4]| {
+        let mut scene = Scene::new();
+        scene.device(DeviceInfo {
+            capability: (7, 5),
+            multiprocessors: 40,
+            ..DeviceInfo::default()
+        });
+        let mut at = 0;
+        for (grid, time) in grids.into_iter().zip(times) {
+            let shape = LaunchShape {
+                grid: [grid, 1, 1],
+                block: [32, 1, 1],
+                ..LaunchShape::default()
+            };
+            scene.shaped(shape, "solve(double*)", 1, at, at + time * 1_000);
+            at += time * 1_000;
+        }
+        let found = findings(&mut scene);
+        found.iter().any(|it| it.rule == Rule::DoublePrecision)
+    };
+    assert!(!is_told([5, 11, 93, 120], [67, 67, 69, 65]));
+    assert!(is_told([5, 11, 20, 35], [67, 67, 69, 65]));
+    assert!(is_told([5, 11, 93, 120], [67, 67, 140, 180]));
+    assert!(is_told([93, 93, 120, 120], [67, 67, 69, 65]));
+}

@@ -31,6 +31,9 @@ const CATEGORIES_MAX: usize = 40;
 /// Processes that one file may hold (only cuptop's own exports have more than one).
 const PROCESSES_MAX: i64 = 4096;
 
+/// Events of the allocator that are looked at.
+const ALLOCATIONS_MAX: u64 = 10_000;
+
 /// Takes events in and keeps activities.
 #[derive(Debug, Default)]
 pub(super) struct Converter {
@@ -41,6 +44,8 @@ pub(super) struct Converter {
     pub(super) operations: u64,
     /// Whether CUDA was called.
     pub(super) has_calls: bool,
+    /// How often memory was taken or given back on the CPU, and on a GPU.
+    allocations: [u64; 2],
     /// Names from metadata: of processes by pid, of threads by pid and tid.
     process_names: FxHashMap<i64, String>,
     thread_names: FxHashMap<(i64, i64), String>,
@@ -59,6 +64,8 @@ impl Converter {
         }
         self.operations += later.operations;
         self.has_calls |= later.has_calls;
+        self.allocations[0] += later.allocations[0];
+        self.allocations[1] += later.allocations[1];
         self.waiting.extend(later.waiting);
         // The last name counts, and the first process.
         self.process_names.extend(later.process_names);
@@ -69,6 +76,9 @@ impl Converter {
     }
 
     pub(super) fn take(&mut self, event: &Event<'_>) {
+        if event.name.0 == "[memory]" {
+            self.allocation(event);
+        }
         match event.phase.0.as_ref() {
             "X" => {}
             "M" => return self.metadata(event),
@@ -107,6 +117,23 @@ impl Converter {
         let is_full = self.left_out.len() >= CATEGORIES_MAX;
         let name = if is_full { "others" } else { category };
         *self.left_out.entry(name.to_owned()).or_default() += events;
+    }
+
+    /// Of many the first tell where tensors are.
+    fn allocation(&mut self, event: &Event<'_>) {
+        if self.allocations.iter().sum::<u64>() < ALLOCATIONS_MAX {
+            let is_of_gpu = Args::read(event).device_type.is_some_and(|it| it > 0);
+            self.allocations[usize::from(is_of_gpu)] += 1;
+        }
+    }
+
+    /// Whether tensors were on a GPU, where no operation of one was recorded and memory says so.
+    pub(super) fn has_tensors(&self) -> Option<bool> {
+        match self.allocations {
+            _ if self.operations > 0 => None,
+            [0, 0] => None,
+            [_, on_gpu] => Some(on_gpu > 0),
+        }
     }
 
     fn metadata(&mut self, event: &Event<'_>) {
@@ -316,6 +343,7 @@ impl Converter {
                     world: header.world,
                     versions: header.versions.join(" · "),
                     ended_well: Some(true),
+                    has_tensors: self.has_tensors(),
                     ..ProcessInfo::default()
                 }),
             );

@@ -129,6 +129,7 @@ arguments! {
     elements_in: Option<i64> = Number ElementsIn "In msg nelems";
     elements_out: Option<i64> = Number ElementsOut "Out msg nelems";
     group_size: Option<i64> = Number GroupSize "Group size";
+    device_type: Option<i64> = Number DeviceType "Device Type";
     peer: Option<i64> = Number Peer "Dst Rank" | "Src Rank";
     collective: Text<'a> = Text Collective "Collective name";
     group_name: Text<'a> = Text GroupName "Process Group Name";

@@ -192,9 +192,10 @@ impl LoadedTrace {
         }
         // Of a file that breaks off nobody knows what it held.
         if converter.operations == 0 && self.end.is_ok() {
-            let asks = match converter.has_calls {
-                true => "",
-                false => ": was the profiler told to record CUDA?",
+            let asks = match (converter.has_calls, converter.has_tensors()) {
+                (true, _) => "",
+                (_, Some(false)) => ": its tensors are all on the CPU",
+                _ => ": was the profiler told to record CUDA?",
             };
             let text = format!("{name} holds no operation of a GPU{asks}");
             notice(outlet, true, text)?;

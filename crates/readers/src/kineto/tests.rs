@@ -234,3 +234,29 @@ fn a_clock_of_the_gpu_that_is_behind_is_set_right() {
     assert!(behind.contains("start: 1003000, end: 1005000"), "{behind}");
     assert!(!says(5).contains("behind the CPU"), "{behind}");
 }
+
+/// Memory on the CPU, and on a GPU; with a kernel operations tell.
+#[test]
+fn the_allocators_events_say_where_tensors_are() {
+    let memory = |device: u32| {
+        format!(
+            r#"{{"ph":"i","s":"t","name":"[memory]","pid":5,"tid":5,"ts":1,"args":{{"Device Type":{device},"Device Id":0,"Bytes":4}}}}"#
+        )
+    };
+    let told = |events: &[String]| {
+        let text = format!(r#"{{"traceEvents":[{}]}}"#, events.join(","));
+        told(text.as_bytes(), BLOCK).concat()
+    };
+    let on_cpu = told(&[memory(0), memory(0)]);
+    assert!(on_cpu.contains("has_tensors: Some(false)"), "{on_cpu}");
+    assert!(
+        on_cpu.contains("its tensors are all on the CPU"),
+        "{on_cpu}"
+    );
+    let on_gpu = told(&[memory(0), memory(1)]);
+    assert!(on_gpu.contains("has_tensors: Some(true)"), "{on_gpu}");
+    for events in [vec![], vec![memory(0), EVENTS[0].to_owned()]] {
+        let text = told(&events);
+        assert!(text.contains("has_tensors: None"), "{text}");
+    }
+}
