@@ -441,7 +441,7 @@ fn lead_by(verdict: &mut Verdict, odd: &OddSteps) {
 fn lead_by_kind(verdict: &mut Verdict, odd: OddSteps, main: &StepKind) {
     let (own, median) = (std::mem::take(&mut verdict.text), duration(main.median_ns));
     verdict.gain = Some(match odd.chunks() {
-        Some(chunks) => format!("{chunks}, as {} steps ({median}) wait for it", main.name),
+        Some(chunks) => format!("{chunks}, as {} steps ({median}) wait", main.name),
         None => format!("the other steps take {median}"),
     });
     lead_by(verdict, &odd);

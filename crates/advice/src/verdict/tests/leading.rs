@@ -72,7 +72,7 @@ fn a_few_steps_that_take_most_of_the_time_are_told_before_the_many() {
     // 12 * 40.006 = 480 ms, and 12 * 206 us = 2.47 ms: two of the one and 38 of the other, 91 %.
     let verdict = served(40_000_000);
     let expected = "2 prefill steps of 480 ms (mean) take 91 % of the time, mostly in gemm_prefill \
-        · prefill in smaller chunks, as decode steps (2.47 ms) wait for it";
+        · prefill in smaller chunks, as decode steps (2.47 ms) wait";
     assert_eq!(verdict.headline(), expected);
     let beside = verdict.beside.join(" · ");
     beside.must_begin("GPU-bound: kernels run");
