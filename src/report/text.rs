@@ -8,7 +8,7 @@ use super::page::{Page, Tone};
 use super::ranks::tells;
 
 use super::{Report, VariantReport, idle, pairs, runs};
-use activity::text::{NAME_MAX, cut_middle, plural, printable};
+use activity::text::{NAME_MAX, cut_middle, listed, plural, printable};
 use activity::units::{bytes, count, duration, percent, rate, share};
 use activity::{Direction, Ns};
 use advice::verdict::{Answered, Bound, Verdict};
@@ -129,12 +129,30 @@ fn write(page: &mut Page, report: &Report, section: Section) {
     }
 }
 
-/// What stands out of the kernels that take most time.
+/// What stands out of the kernels that take most time, a line for those of which it is the same.
 fn remarks(page: &mut Page, report: &Report) {
-    for (row, name) in named(report).filter(|it| !it.0.remarks.is_empty()) {
-        page.wrapped(&format!("{name}: {}", row.remarks.join(" · ")));
+    let told: Vec<_> = named(report)
+        .filter(|it| !it.0.remarks.is_empty())
+        .collect();
+    for (at, (row, _)) in told.iter().enumerate() {
+        let is_same = |it: &&(&NameRow, String)| it.0.remarks == row.remarks;
+        if !told[..at].iter().any(|it| is_same(&it)) {
+            let names: Vec<&str> = told
+                .iter()
+                .filter(is_same)
+                .map(|it| it.1.as_str())
+                .collect();
+            let names = match names.len() {
+                0..=ALIKE => listed(&names),
+                many => format!("{} and {} more", names[..2].join(", "), many - 2),
+            };
+            page.wrapped(&format!("{names}: {}", row.remarks.join(" · ")));
+        }
     }
 }
+
+/// So many kernels are named of which one thing is told.
+const ALIKE: usize = 3;
 
 /// The kernels that take most time, with their short names.
 fn named(report: &Report) -> impl Iterator<Item = (&NameRow, String)> {
@@ -192,18 +210,25 @@ fn kernel_line(report: &Report) -> Option<String> {
     let sum = |of: fn(&DeviceFigures) -> Ns| report.devices.iter().map(of).sum::<Ns>();
     let ran = sum(|it| it.compute_ns);
     let part = share(ran, sum(DeviceFigures::recorded_ns));
-    let rows = named(report).take(3);
-    let told = rows
-        .filter(|(row, _)| row.share >= WORTH)
-        .map(|(row, name)| match row.remarks.is_empty() {
-            true => format!("{} in {name}", percent(row.share)),
-            false => format!(
-                "{} in {name} ({})",
-                percent(row.share),
-                row.remarks.join(" · ")
-            ),
-        });
-    let told = told.collect::<Vec<_>>().join(", ");
+    let rows: Vec<_> = named(report).take(3).collect();
+    let rows = &rows[..rows.iter().filter(|it| it.0.share >= WORTH).count()];
+    let remarks = |row: &NameRow| match row.remarks.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", row.remarks.join(" · ")),
+    };
+    let are_alike = rows.len() > 1 && rows.iter().all(|it| it.0.remarks == rows[0].0.remarks);
+    let told = rows.iter().map(|(row, name)| {
+        let own = if are_alike {
+            String::new()
+        } else {
+            remarks(row)
+        };
+        format!("{} in {name}{own}", percent(row.share))
+    });
+    let mut told = told.collect::<Vec<_>>().join(", ");
+    if are_alike {
+        told += &remarks(rows[0].0).replace(" (", " (all: ");
+    }
     let is_told = part >= WORTH && !told.is_empty() && !is_of_kernels(report);
     let all = report.kernels.iter().map(|it| it.total_ns).sum();
     is_told.then(|| format!("{}: {told}", KernelTime::new(all, ran).name()))

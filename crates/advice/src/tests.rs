@@ -195,5 +195,5 @@ fn a_headline_without_a_cure_says_what_to_do() {
         told.must_begin("CPU-bound: GPU idle 98 %");
         told.must_end(" · it happens once: do not measure set-up");
     }
-    headline(6, 6).must_end(" · record with --python to see what the CPU does");
+    headline(6, 6).must_end(" · mark the CPU's code with NVTX ranges to see what it does");
 }

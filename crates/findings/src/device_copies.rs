@@ -1,7 +1,7 @@
 //! Copies from one place of a GPU's memory to another: they take what the memory can move from the kernels around them.
 
 use super::{DeviceFigures, Finding, Occurrence, Scope, Severity, longest_first};
-use activity::text::plural;
+use activity::text::counted;
 use activity::units::{bytes, duration, percent, rate};
 use activity::{Direction, Span, What};
 
@@ -23,7 +23,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         severity: Severity::Info,
         title: format!(
             "{} within the GPU move {} at {} GB/s: {} ({})",
-            plural(copies.len() as u64, "copy"),
+            counted(copies.len() as u64, "copy", "copies"),
             bytes(moved),
             rate(moved as f64 / time as f64),
             duration(time),

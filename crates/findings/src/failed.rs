@@ -1,8 +1,8 @@
 //! Launches, copies and syncs that returned an error: what they were to do is missing.
 
 use super::{Finding, Occurrence, Scope, Severity};
-use activity::What;
 use activity::text::counted;
+use activity::{Ns, What};
 use causes::graph::{CallId, CallKind, Graph};
 use figures::DeviceFigures;
 use trace::Trace;
@@ -53,8 +53,13 @@ pub fn launches_nothing(trace: &Trace) -> bool {
 pub fn ended_early(trace: &Trace, devices: &[DeviceFigures]) -> Option<u64> {
     let copies: u64 = devices.iter().map(|f| f.h2d.count + f.d2h.count).sum();
     let are_few = devices.iter().all(|f| f.kernels == 0) && (1..=FEW).contains(&copies);
-    (are_few && launches_nothing(trace)).then_some(copies)
+    // Who copies for long does that for its own sake.
+    let are_short = devices.iter().all(|f| f.copy_ns <= SHORT_NS);
+    (are_few && are_short && launches_nothing(trace)).then_some(copies)
 }
+
+/// All copies of such a program take no longer: 100 MB at 10 GB/s.
+const SHORT_NS: Ns = 10_000_000;
 
 /// A program that copies so often at most does nothing again and again.
 const FEW: u64 = 4;

@@ -58,6 +58,7 @@ enum Way {
     Once,
     /// Nothing says what the CPU works on.
     Sample,
+    Mark,
     Native,
     Blocked,
     InManyFunctions,
@@ -93,6 +94,9 @@ impl Way {
             Way::WhileItWaits => {
                 "What is queued starts only while the CPU waits. See what it needs there: that may be done once, or on the GPU."
             }
+            Way::Mark => {
+                "Mark the CPU's code with NVTX ranges, or sample its stacks, to see what it works on."
+            }
             Way::LikelyBatch => {
                 "Where that copy brings the next batch, prepare it ahead, in another thread or process."
             }
@@ -124,6 +128,7 @@ impl Way {
             Way::Look => "do it earlier, or less often",
             Way::Once => "it happens once: do not measure set-up",
             Way::Sample => "record with --python to see what the CPU does",
+            Way::Mark => "mark the CPU's code with NVTX ranges to see what it does",
             Way::LikelyBatch => "prepare ahead what is copied",
             _ => "",
         }
@@ -582,6 +587,7 @@ fn way(
         Group::Host if 2 * named() >= time => Way::Look,
         Group::Host if is_managed => Way::Managed,
         Group::Host if is_at_edge => Way::Once,
+        Group::Host if scope.framework() == Framework::Cuda => Way::Mark,
         Group::Host => Way::Sample,
         Group::Launch => Way::Launches,
         Group::Sync => Way::Syncs,

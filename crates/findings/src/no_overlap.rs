@@ -83,6 +83,9 @@ impl Engines {
     }
 }
 
+/// From this part of the time on a headline names the copies that kernels take turns with.
+const SAID: f64 = 0.25;
+
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // Kernels alone have nothing to be beside.
     if f.h2d.count + f.d2h.count == 0 {
@@ -135,8 +138,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         }
         .to_owned(),
         cure: if computes { "" } else { "overlapping H2D with D2H" },
-        // Copies that take more have a headline of their own.
-        says: (computes && f.compute_ns >= f.copy_ns).then(|| {
+        // Copies that take more have a headline of their own, and what takes little is none.
+        says: (computes && f.compute_ns >= f.copy_ns && f.part(f.copy_ns) >= SAID).then(|| {
             let part = percent(f.part(f.copy_ns));
             Says::of_kernels(f, format!("copies {part}, one after another"))
         }),

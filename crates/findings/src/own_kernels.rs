@@ -65,11 +65,14 @@ const OTHERS: [&str; 3] = [
     "fused bias relu gelu quant awq gptq marlin int4 int8 fp8 sparse spmm csr group moe",
 ];
 
-/// Names of libraries, whose kernels scan, reduce and sort.
-const LIBRARIES: &str = "cub:: thrust:: at::native cupy_ nccl nvshmem cudnn";
-
-/// What a kernel is called that does more than that.
-const MORE: [&str; 6] = ["softmax", "norm", "loss", "attention", "force", "fused"];
+/// What else is in the name of a kernel that does nothing more. Kernels of whole algorithms have words of their own
+/// ("bucket_reduce" of a multiplication on a curve).
+const PLAIN: [&str; 4] = [
+    "kernel kernels gpu cuda julia device global shared mem memory grid block blocks thread threads",
+    "warp atomic atomics unroll unrolled shuffle shfl naive simple basic optimized opt my test",
+    "first second final pass step stage level up down sweep sum max min add",
+    "float double int long exclusive inclusive",
+];
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // Frameworks call libraries; what is written beside them does what these have not.
@@ -123,15 +126,18 @@ impl OwnWork {
     }
 }
 
-/// Whether a kernel's own name has one of some words, and it is no library's.
+/// Whether a kernel's own name has one of some words, and otherwise plain ones alone.
 fn has_word(name: &str, words: &[&str]) -> bool {
     let low = name.to_ascii_lowercase();
     let own = low.split(['(', '<']).next().unwrap_or_default();
     let own = own.rsplit(' ').next().unwrap_or_default();
-    let parts = || own.split(|c: char| !c.is_ascii_alphabetic());
-    parts().any(|it| words.contains(&it))
-        && !parts().any(|it| MORE.contains(&it))
-        && !has_any(&low, LIBRARIES)
+    let mut parts = own
+        .split(|c: char| !c.is_ascii_alphabetic())
+        .filter(|it| !it.is_empty());
+    let is_plain =
+        |it: &str| it.len() == 1 || PLAIN.iter().any(|of| of.split(' ').any(|word| word == it));
+    parts.clone().any(|it| words.contains(&it))
+        && parts.all(|it| words.contains(&it) || is_plain(it))
 }
 
 /// Whether a kernel multiplies matrices, by its name without its arguments. cuBLAS's older ones are called by their tiles ("sgemm_32x32x32_NN").

@@ -227,6 +227,9 @@ fn products_by_a_kernel_of_the_programs_own() {
         ("void cub::DeviceReduceKernel<int>(int*)", None),
         ("softmax_reduce(float*)", None),
         ("scanline_fill(int*)", None),
+        ("kernel_mcl_bucket_reduce_g2(G2*, int)", None),
+        ("modified_insertion_sort(float*, int*)", None),
+        ("_parallel_reduce_cuda(float*)", None),
     ] {
         let gain = of(name, "fill").and_then(|it| it.gain(0.0));
         assert_eq!(gain.as_deref(), cure, "{name}");
