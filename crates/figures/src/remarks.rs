@@ -20,6 +20,9 @@ const FAMILIES: [(&str, &str); 6] = [
     ),
 ];
 
+/// CUTLASS's kernels for tensor cores that read one or two values at once, as rows of other lengths have no common alignment.
+const UNALIGNED: &str = "_align1 _align2";
+
 /// cuDNN's batch norm that takes its statistics anew.
 pub const TRAINING_NORM: &str = "bn_fw_tr";
 
@@ -101,6 +104,9 @@ pub(crate) fn find(name: &str, shapes: &[ShapeRow], info: &DeviceInfo) -> Vec<St
     }
     let families = FAMILIES.iter().filter(|it| has_any(name, it.0));
     told.extend(families.map(|it| it.1.to_owned()));
+    if name.contains("tensorop") && has_any(name, UNALIGNED) && !name.contains("_align16") {
+        told.push("operands not aligned: multiples of 8".to_owned());
+    }
     let splits = has_any(&name.to_ascii_lowercase(), FP32_ATTENTION) && info.capability.0 >= 8;
     if is_fp32(name) && !splits && info.capability >= (7, 0) && !lacks_tensor_cores(info) {
         told.push("fp32 without tensor cores".to_owned());
@@ -192,6 +198,20 @@ mod tests {
             ..ShapeRow::default()
         };
         find(name, &[row], info).join(" · ")
+    }
+
+    #[test]
+    fn tensor_cores_want_aligned_operands() {
+        let told = |name: &str| find(name, &[], &h200()).join(" · ");
+        let of = |align| format!("cutlass_75_tensorop_f16_s1688gemm_f16_128x256_tn_align{align}");
+        assert!(told(&of(1)).contains("multiples of 8"));
+        for aligned in [
+            of(8),
+            of(16),
+            "cutlass_80_simt_sgemm_128x64_tn_align1".to_owned(),
+        ] {
+            assert!(!told(&aligned).contains("multiples of 8"), "{aligned}");
+        }
     }
 
     /// By hand: a warp has 32 lanes, an H200 132 SMs with 65,536 registers and 64 warps each.

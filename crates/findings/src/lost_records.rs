@@ -1,6 +1,7 @@
 //! Launches of which the profiler lost the records: nothing can be said of when the GPU was idle.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::{Finding, Occurrence, Rule, Scope, Severity};
 use crate::thresholds;
@@ -93,9 +94,9 @@ impl Lost {
         let graphs = of_kind(graph, &all, CallKind::GraphLaunch);
         let graphs = Lost::among(trace, graph, (graphs, GRAPHS)).filter(is_known);
         graphs.or_else(|| {
-            // Behind the last launch that left a record, of whatever process, recording may have ended.
-            let mut all = of_kind(graph, &all, CallKind::Launch);
-            all.truncate(recorded_until(graph, &all)?);
+            // Before the first launch that left a record and behind the last one, of whatever process, nothing was recorded.
+            let all = of_kind(graph, &all, CallKind::Launch);
+            let all = all[recorded(graph, &all)?].to_vec();
             let lost = Lost::among(trace, graph, (all, KERNELS));
             lost.filter(|it| cases::LOOP_MIN.is_reached_by(it.calls.len()))
         })
@@ -149,13 +150,19 @@ pub fn cut_off(trace: &Trace, graph: &Graph) -> Option<String> {
     let is_file = matches!(trace.source.kind, SourceKind::Kineto | SourceKind::Nsys);
     let is_file = is_file && has_bare(graph);
     let all = is_file.then(|| of_kind(graph, &launched(trace, graph), CallKind::Launch))?;
-    let (left, of) = (all.len() - recorded_until(graph, &all)?, all.len());
-    let is_much = cases::LOST_SHARE.is_reached_by(share(left as i64, of as i64));
-    let text = || {
-        let (left, of) = (count(left as u64), count(of as u64));
-        format!("recording ended before {left} of {of} launched kernels ran")
+    let (recorded, of) = (recorded(graph, &all)?, all.len());
+    let text = |words: &str, number: usize| {
+        let is_much = cases::LOST_SHARE.is_reached_by(share(number as i64, of as i64));
+        let (number_of, of) = (count(number as u64), count(of as u64));
+        let text = || format!("recording {words} {number_of} of {of} launched kernels ran");
+        (is_much && cases::LOOP_MIN.is_reached_by(number)).then(text)
     };
-    (is_much && cases::LOOP_MIN.is_reached_by(left)).then(text)
+    let ends = [
+        text("began after", recorded.start),
+        text("ended before", of - recorded.end),
+    ];
+    let ends: Vec<String> = ends.into_iter().flatten().collect();
+    (!ends.is_empty()).then(|| ends.join(", "))
 }
 
 /// A thread whose records end while ranges go on that held some of them: what it does from then on is on no record.
@@ -278,10 +285,11 @@ fn has_bare(graph: &Graph) -> bool {
         .any(|(kind, op)| *op == NONE && is_launch(*kind))
 }
 
-/// How many launches there are until the last one that left a record.
-fn recorded_until(graph: &Graph, all: &[CallId]) -> Option<usize> {
+/// The launches from the first that left a record to the last one.
+fn recorded(graph: &Graph, all: &[CallId]) -> Option<Range<usize>> {
     let has_record = |call: &CallId| graph.calls.first_op[*call as usize] != NONE;
-    all.iter().rposition(has_record).map(|it| it + 1)
+    let last = all.iter().rposition(has_record)?;
+    Some(all.iter().position(has_record)?..last + 1)
 }
 
 fn of_kind(graph: &Graph, all: &[CallId], kind: CallKind) -> Vec<CallId> {

@@ -56,7 +56,7 @@ const KINDS: [OwnWork; 4] = [
 ];
 
 /// What a product's kernel is called.
-const PRODUCT: &str = "matmul mat_mul matrixmul matrix_mul mmul gemm globalmm tiledmm";
+const PRODUCT: &str = "matmul mat_mul mulmat matrixmul matrix_mul mmul gemm globalmm tiledmm";
 
 /// What is in the names of libraries' kernels, and of products that no library's call does.
 const OTHERS: [&str; 3] = [
@@ -92,6 +92,8 @@ impl OwnWork {
         let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
         // At the speed of memory it is as good as a library's.
         all.retain(|it| (self.is_its)(full(scope, it)) && it.row.class != Class::Memory);
+        let its = all.clone();
+        all.retain(|it| !is_slow_by_its_grid(scope, f, (it, &its)));
         let (taken, most) = (time(&all), *all.first()?);
         if !configs::is_worth(scope, f, taken) {
             return None;
@@ -124,6 +126,20 @@ impl OwnWork {
             ..scope.found(f.span_ns, taken, &configs::places(scope, f, &all))
         })
     }
+}
+
+/// So many times as long a launch of the same kernel takes for its grid, and not for what the kernel does.
+const FAR_SLOWER: i64 = 100;
+
+/// Whether a launch leaves SMs empty, and one of the same kernel that fills them takes far less.
+fn is_slow_by_its_grid(scope: &Scope, f: &DeviceFigures, (it, all): (&Config, &[&Config])) -> bool {
+    let sms = f64::from(scope.trace.devices()[f.index].info.multiprocessors);
+    let few = cases::UNDER_FILLED_BLOCKS.value() * sms;
+    let blocks = |it: &Config| it.shape.grid.map(f64::from).iter().product::<f64>();
+    let is_few = |it: &Config| blocks(it) < few;
+    let is_other = |other: &&&Config| other.shape.name == it.shape.name && !is_few(other);
+    let mut others = all.iter().filter(is_other);
+    is_few(it) && others.any(|other| FAR_SLOWER * other.usual <= it.usual)
 }
 
 /// Whether a kernel's own name has one of some words, and otherwise plain ones alone.

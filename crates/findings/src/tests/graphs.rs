@@ -76,8 +76,13 @@ fn launches_of_kernels_without_records_leave_no_verdict() {
     };
     let lost = of(|i| i % 4 == 1).expect("found");
     lost.must_begin("10 of 40 launched kernels have no GPU records");
-    // Few of them, and those behind the last record: recording may have ended before they ran.
-    for few in [(|i| i % 8 == 1) as fn(i64) -> bool, |i| i >= 20] {
+    // Few of them, and those behind the last record or before the first: nothing was recorded then.
+    for few in [
+        (|i| i % 8 == 1) as fn(i64) -> bool,
+        |i| i >= 20,
+        |i| i < 20,
+        |i| !(10..30).contains(&i),
+    ] {
         assert_eq!(of(few), None);
     }
 }

@@ -216,6 +216,15 @@ fn products_by_a_kernel_of_the_programs_own() {
         assert_eq!(of(library, "fill"), None, "{library}");
     }
     assert_eq!(of("matmul_naive(float*)", "at::native::fill"), None);
+    of("g_mulMatsFirstTransposed(float*)", "fill").expect("its own");
+    // One block takes 300 times as long as a grid that fills the GPU: that is the grid's.
+    let by_grid = |slow: u32| {
+        let mut busy = Busy::default();
+        busy.kernel("matmult(float*)", 2_904, 1, None);
+        busy.kernel("matmult(float*)", slow, 300, None);
+        busy.found("own-kernels").is_some()
+    };
+    assert_eq!([1, 2_640].map(by_grid), [false, true]);
     // What CUB does, too; not CUB's own, and nothing that does more.
     for (name, cure) in [
         ("compact_scan(int*, int)", Some("try CUB")),
