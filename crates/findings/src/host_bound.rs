@@ -178,6 +178,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             let told = work.before.binary_search_by_key(&gap.span, |it| it.0);
             told.is_ok()
         });
+    // Copies go with work on what they bring back, too: kernels stay.
+    let beside = match !is_traced && !is_managed && (on_fetched || awaits) {
+        true => beside.max(f.recorded_ns() - f.compute_ns - bound),
+        false => beside,
+    };
     let seen = seen_at(line.as_ref());
     let loads = format!("{doing}{seen}").to_lowercase().contains("load") || scope.planned.is_some();
     let told = match (is_traced, is_gil, by_name) {
