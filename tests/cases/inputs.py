@@ -184,6 +184,16 @@ def slow_question(made):
 
 
 @made
+def question_that_takes_long(made):
+    """Nine questions whether work is done, the first of which takes 12 ms, between launches of a kernel."""
+    for i in range(10):
+        made.launch("a", length=MS)
+        took = 12 * MS if i == 0 else 2 * US
+        made.call("cudaEventQuery", made.now, made.now + took)
+        made.now += took
+
+
+@made
 def library_that_starts(made):
     """A kernel, 80 ms of the CPU with 120 questions for addresses, and the first kernel of a library."""
     for _ in range(4):

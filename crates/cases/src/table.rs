@@ -274,6 +274,8 @@ table! {
     "cold-start" {
         /// First calls that take longer than copies run are told before these.
         COLDER: Exception => ["first_launch_beside_small_copies"];
+        /// A question whether work is done starts no library, however long it takes.
+        ASKS_FOR_WORK: Exception => ["question_that_takes_long"];
         /// Code that is loaded behind the GPU's work costs a first run nothing.
         BEHIND_THE_WORK: Exception => ["loads_behind_the_work"];
         /// A call that loads code while the GPU works, and returns when that ends, waits for the GPU.

@@ -289,6 +289,11 @@ impl Cold<'_, '_> {
     fn add_first_calls(&mut self) {
         let (scope, trace) = (self.scope, self.scope.trace);
         for &(span, place) in &scope.causes.first_use().calls {
+            // A question whether something is done waits for nothing but its turn, and starts no library.
+            let asks = trace_name(scope, place).is_some_and(|it| it.ends_with("Query"));
+            if cases::ASKS_FOR_WORK.holds(asks) {
+                continue;
+            }
             let is_known = self.has.all.contains(&self.on_all(span, place));
             if is_known || !self.is_looked_at(span, place) {
                 continue;

@@ -180,6 +180,9 @@ pub struct Finding {
     /// What lies beside what its bound is of, and may go with it: copies and pauses between the same two kernels.
     #[serde(skip)]
     pub beside_ns: Ns,
+    /// What its cure saves at most of the time looked at, whatever a replay says; `None` where nothing is known.
+    #[serde(skip)]
+    pub cap_ns: Option<Ns>,
     /// What its cure saves at least and at most of the time looked at, where that is estimated by rates of the card.
     #[serde(rename = "estimated_ns", skip_serializing_if = "Option::is_none")]
     pub estimated: Option<[Ns; 2]>,

@@ -138,6 +138,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         }
         .to_owned(),
         cure: if computes { "" } else { "overlapping H2D with D2H" },
+        // Beside the engine that works longest the others are hidden, and no more.
+        cap_ns: Some(engines.busy.iter().sum::<Ns>() - engines.busy.iter().max().unwrap_or(&0)),
         // Copies that take more have a headline of their own, and what takes little is none.
         says: (computes && f.compute_ns >= f.copy_ns && f.part(f.copy_ns) >= SAID).then(|| {
             let part = percent(f.part(f.copy_ns));

@@ -327,7 +327,8 @@ impl Candidate {
     fn new(mut finding: Finding, edit: EditSet, alone: Outcome) -> Self {
         let seen = finding.bound_ns;
         // The CPU also gets on with what lies behind, which only a replay can tell: what-if says the same.
-        finding.bound_ns = seen.max(alone.whole_saving);
+        let cap = finding.cap_ns.unwrap_or(Ns::MAX);
+        finding.bound_ns = seen.max(alone.whole_saving.min(cap));
         Candidate {
             finding,
             seen,
@@ -370,6 +371,17 @@ impl Candidate {
             let left = 1.0 - share(self.seen, whatif.whole());
             with = with.min((left * whatif.measured() as f64) as Ns);
         }
+        // Of two cures together it may be more.
+        let is_own = self.finding.cures.first() == Some(&self.edit);
+        let cap = self.finding.cap_ns.filter(|_| is_own);
+        let cap = cap.map(|cap| share(cap.max(self.seen), whatif.whole()).min(1.0));
+        let least = cap.map_or(0.0, |cap| (1.0 - cap) * whatif.measured() as f64) as Ns;
+        let [predicted, low, high] = [
+            self.alone.predicted,
+            self.alone.low.min(with),
+            self.alone.high,
+        ]
+        .map(|it| it.max(least));
         Finding {
             edit: Some(self.edit),
             alone_ns: Some(self.alone.whole_saving),
@@ -377,10 +389,10 @@ impl Candidate {
                 per,
                 samples: whatif.samples.len(),
                 measured_ns: whatif.measured(),
-                predicted_ns: self.alone.predicted,
-                likely_ns: self.alone.predicted,
-                low_ns: self.alone.low.min(with),
-                high_ns: self.alone.high,
+                predicted_ns: predicted,
+                likely_ns: predicted,
+                low_ns: low,
+                high_ns: high,
                 replay_error: whatif.replay_error(),
                 notes: notes(whatif, &self.alone),
                 is_estimate: whatif.times > 1.0,

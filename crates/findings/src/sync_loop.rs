@@ -77,6 +77,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             // What is done for many at once has fewer kernels.
             + if is_each { launch_bound::batched(scope, f) } else { 0 },
         cure,
+        cap_ns: Some(f.idle_ns + hideable(scope, f)),
         // Where what comes back is staged, the next call waits all the same.
         cures: match change {
             "pin" => "no-sync+pin".parse().into_iter().collect(),

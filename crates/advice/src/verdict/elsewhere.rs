@@ -1,6 +1,6 @@
 //! What takes many times as long as all that a headline is of: that is told first.
 
-use super::words::NO_KERNEL;
+use super::words::{NO_KERNEL, TOO_LITTLE};
 use super::{AnswerScope, Answered, Bound, Verdict, instead, outside};
 use activity::Ns;
 use activity::units::{duration, share};
@@ -47,7 +47,10 @@ pub fn lead(
     });
     let cold = findings.iter().filter(|it| it.rule == Rule::ColdStart);
     let is_uncured = whole.bound_by == Bound::Host && whole.gain.is_none();
-    let is_told = computes || is_uncured || whole.idle >= IDLE;
+    // Of few operations little is known, and a start of any length may be all there is to say.
+    let are_few = !cases::LAUNCH_OPS_MIN.is_reached_by(causes.graph().ops.len())
+        && !whole.text.starts_with(TOO_LITTLE);
+    let is_told = computes || is_uncured || are_few || whole.idle >= IDLE;
     let cold = cold.filter(|it| is_told || !it.next.is_empty());
     let cold = cold.map(|it| (it.bound_ns, it.title.clone(), String::new(), Some(it.next)));
     // A start-up is told before its steps only where these are next to nothing of what ran.
@@ -63,7 +66,8 @@ pub fn lead(
         let times = time as f64 / of.max(1) as f64;
         let is_much = it.3.is_some() && is_uncured && times > 1.0;
         let is_much = cases::LONGER_START.holds(is_much);
-        it.0 >= LEAST && (cases::ELSEWHERE_TIMES.is_reached_by(times) || is_much)
+        let is_felt = it.0 >= LEAST || are_few && it.3.is_some();
+        is_felt && (cases::ELSEWHERE_TIMES.is_reached_by(times) || is_much)
     };
     let most = outside.chain(cold).filter(is_long).max_by_key(|it| it.0);
     let Some(((time, mut text, said, next), all)) = most.zip(outside::recorded(trace)) else {

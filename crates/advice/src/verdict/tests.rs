@@ -1121,6 +1121,34 @@ fn led(range: &str, before: Ns, behind: Ns, code: i32) -> String {
     all[0].text.clone()
 }
 
+/// Rounds of a kernel of 0.1 ms and a wait, and a cold start of 60 ms: of few operations that is all there is to say.
+#[test]
+fn a_short_start_leads_before_few_operations() {
+    let led = |kernels: Ns| {
+        let mut scene = Scene::new();
+        for at in (0..kernels).map(|i| i * 150_000) {
+            scene.call("cudaLaunchKernel", at, at + 5_000);
+            scene.kernel("k", 1, at + 6_000, at + 106_000);
+            scene.call("cudaDeviceSynchronize", at + 6_000, at + 107_000);
+        }
+        let trace = scene.trace();
+        let graph = Graph::new(&trace);
+        let causes = Causes::new(&trace, &graph);
+        let devices = figures::count(&trace, None, None);
+        let mut all = find(&trace, &causes, (None, &devices), (&[], None), None);
+        let cold = Finding {
+            rule: Rule::ColdStart,
+            bound_ns: 60_000_000,
+            title: "cold start: 60 ms".to_owned(),
+            ..Finding::default()
+        };
+        lead(&mut all, (&trace, &causes), &[&cold]);
+        all[0].text.clone()
+    };
+    assert_eq!(led(9), "cold start: 60 ms");
+    assert!(!led(30).starts_with("cold start"), "{}", led(30));
+}
+
 #[test]
 fn what_takes_many_times_as_long_as_kernels_is_told_before_them() {
     let loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";

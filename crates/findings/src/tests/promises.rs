@@ -308,3 +308,32 @@ fn a_sync_before_a_copy_that_waits_too_saves_nothing_alone() {
     assert_eq!(scene(MemoryKind::Pageable), "no-sync+pin");
     assert_eq!(scene(MemoryKind::Pinned), "no-sync");
 }
+
+/// Ten rounds of a copy of 2 ms, a kernel of 5 and a copy back of 2, each waited for; the CPU then works for 1 ms.
+#[test]
+fn no_cure_saves_more_than_what_it_touches() {
+    let mut scene = Scene::new();
+    let mut now = 0;
+    for _ in 0..10 {
+        scene.call("cudaMemcpyAsync", now, now + 5_000);
+        scene.copy(Direction::H2D, 1, 32 << 20, now + 10_000, now + 2_010_000);
+        scene.call("cudaLaunchKernel", now + 5_000, now + 9_000);
+        scene.kernel("k", 1, now + 2_010_000, now + 7_010_000);
+        scene.call("cudaMemcpyAsync", now + 9_000, now + 14_000);
+        scene.copy(
+            Direction::D2H,
+            1,
+            32 << 20,
+            now + 7_010_000,
+            now + 9_010_000,
+        );
+        scene.call("cudaStreamSynchronize", now + 14_000, now + 9_015_000);
+        now += 10_000_000;
+    }
+    // Copies of 40 ms are hidden beside kernels of 50. Nine pauses of 1 ms lie between the rounds.
+    assert_eq!(sick("no-overlap", &mut scene).cap_ns, Some(40_000_000));
+    let caps = findings(&mut scene).into_iter();
+    let sync = caps.filter(|it| it.rule == Rule::SyncInLoop);
+    let most = sync.filter_map(|it| it.cap_ns).max();
+    assert!(most.is_none_or(|it| it == 9_000_000), "{most:?}");
+}
