@@ -139,11 +139,7 @@ impl Finding {
                 // Of uneven steps the headline has no one length: what the bound is of stands in the finding.
                 let is_mean = self.step.is_some_and(|it| it.is_mean);
                 let cure = cure.strip_suffix(OR_BATCHES).unwrap_or(cure);
-                // A graph has the same kernels: it ends idle time alone.
-                let most = duration(match self.rule {
-                    Rule::LaunchBound => self.most(),
-                    _ => self.at_most(),
-                });
+                let most = duration(self.bound());
                 let batches = self.by_batches().unwrap_or_default();
                 Some(match is_mean {
                     true => format!("{cure}: up to {most} a step{batches}"),
@@ -194,6 +190,15 @@ impl Finding {
         self.of_step(if is_worth { all } else { self.weight() })
     }
 
+    /// The bound that a headline has, in ns: in one step, where steps were looked at.
+    pub fn bound(&self) -> Ns {
+        match self.rule {
+            // A graph has the same kernels: it ends idle time alone.
+            Rule::LaunchBound => self.most(),
+            _ => self.at_most(),
+        }
+    }
+
     fn of_step(&self, time: Ns) -> Ns {
         // Ranges that only launch are shorter than what they launch.
         self.step.map_or(time, |of| {
@@ -239,6 +244,17 @@ impl Predicted {
         match self.range() {
             [0, most] => format!("at most {}", duration(most)),
             ends => units::range(ends.into()),
+        }
+    }
+
+    /// What it saves, as the headline has it: beside what findings above it save, or by itself where nothing is left beside those.
+    pub fn told(&self) -> String {
+        match self.on_top {
+            ..=0 => {
+                let alone = (self.measured_ns - self.predicted_ns).max(0);
+                format!("{} by itself", duration(alone))
+            }
+            _ => self.in_words(),
         }
     }
 

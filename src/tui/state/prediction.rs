@@ -49,17 +49,18 @@ pub struct Prediction {
 /// What is predicted.
 fn words(predicted: &Predicted, edit: &EditSet) -> String {
     format!(
-        "predicted with {edit}: {} instead of {}, saves {} (replay error {}; i closes)",
-        duration(predicted.predicted_ns),
+        "predicted with {edit}: saves {} of {} (replay error {}; i closes)",
+        predicted.told(),
         duration(predicted.measured_ns),
-        duration(predicted.measured_ns - predicted.predicted_ns),
         percent(predicted.replay_error)
     )
 }
 
-/// Whether something can be shown of a finding in what is in view: in a step nothing of the start-up.
+/// Whether something can be shown of a finding in what is in view. In a step that is nothing of the start-up, and no mean of uneven steps.
 pub fn is_shown(finding: &Finding, in_step: bool) -> bool {
-    (finding.predicted.is_some() || finding.has_bound()) && !(in_step && finding.is_of_start_up)
+    let is_mean = finding.step.is_some_and(|it| it.is_mean);
+    let is_elsewhere = in_step && (finding.is_of_start_up || is_mean);
+    (finding.predicted.is_some() || finding.has_bound()) && !is_elsewhere
 }
 
 impl Prediction {
@@ -82,9 +83,9 @@ impl Prediction {
         let (words, cure) = match (&finding.edit, &finding.predicted) {
             (Some(edit), Some(predicted)) => (words(predicted, edit), Cure::Edit(edit.clone())),
             _ if finding.has_bound() => {
-                let until = (within.end - finding.at_most()).max(within.start);
+                let until = (within.end - finding.bound()).max(within.start);
                 let parts = [(within.start, until), (until, within.end)];
-                let most = duration(finding.at_most());
+                let most = duration(finding.bound());
                 let (cure, advice) = (finding.cure, &finding.advice);
                 let words = format!("{cure}: saves at most {most} (i closes) · {advice}");
                 (
@@ -219,7 +220,7 @@ mod tests {
     use activity::Ns;
     use activity::feed::Outcome;
     use advice::Judgement;
-    use findings::Severity;
+    use findings::{OfSteps, Severity};
     use trace::testing::{Scene, count_made};
 
     #[test]
@@ -238,12 +239,21 @@ mod tests {
             start_up: Some(found.clone()),
             ..Judgement::default()
         };
-        let of_steps = Judgement {
-            findings: found,
+        let of_steps = |is_mean| Judgement {
+            findings: vec![Finding {
+                step: Some(OfSteps {
+                    is_mean,
+                    one: 100,
+                    all: 1000,
+                    ..OfSteps::default()
+                }),
+                ..found[0].clone()
+            }],
             ..Judgement::default()
         };
         assert_eq!(shown(of_start_up), [true, false]);
-        assert_eq!(shown(of_steps), [true, true]);
+        assert_eq!(shown(of_steps(false)), [true, true]);
+        assert_eq!(shown(of_steps(true)), [true, false], "one of uneven steps");
     }
 
     /// Twenty kernels of 20 us; the host waits for each, and launches the next 13 us later.
@@ -287,8 +297,12 @@ mod tests {
         assert_eq!(spans, by_hand);
         let rows = prediction.rows(&run, Scope::Whole);
         assert_eq!(rows.len(), 2);
-        let words = "predicted with no-sync: 20.0 \u{b5}s instead of 40.0 \u{b5}s, saves 20.0 \u{b5}s (replay error ";
-        assert!(rows[0].label.starts_with(words), "{}", rows[0].label);
+        // What is left of the idle time is the headline's figure, whatever it rests on.
+        let told = finding.predicted.as_ref().expect("predicted").told();
+        let words = format!("predicted with no-sync: saves {told} of 40.0 \u{b5}s (replay error ");
+        assert!(rows[0].label.starts_with(&words), "{}", rows[0].label);
+        let headline = finding.gain(0.0).expect("a warning with a cure");
+        assert!(headline.ends_with(&told), "{headline}");
         assert!(prediction.close() && !prediction.close());
         assert!(prediction.rows(&run, Scope::Whole).is_empty());
     }
