@@ -105,7 +105,7 @@ pub(crate) fn find(name: &str, shapes: &[ShapeRow], info: &DeviceInfo) -> Vec<St
     let families = FAMILIES.iter().filter(|it| has_any(name, it.0));
     told.extend(families.map(|it| it.1.to_owned()));
     if name.contains("tensorop") && has_any(name, UNALIGNED) && !name.contains("_align16") {
-        told.push("operands not aligned: multiples of 8".to_owned());
+        told.push("sizes that are no multiples of 8: pad them".to_owned());
     }
     let splits = has_any(&name.to_ascii_lowercase(), FP32_ATTENTION) && info.capability.0 >= 8;
     if is_fp32(name) && !splits && info.capability >= (7, 0) && !lacks_tensor_cores(info) {

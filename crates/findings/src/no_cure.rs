@@ -127,7 +127,7 @@ impl Way {
             Way::Native => "make that faster, or run it beside the GPU",
             Way::Look => "do it earlier, or less often",
             Way::Once => "it happens once: do not measure set-up",
-            Way::Sample => "record with --python to see what the CPU does",
+            Way::Sample => "cuptop trace --python shows what the CPU does",
             Way::Mark => "mark the CPU's code with NVTX ranges to see what it does",
             Way::LikelyBatch => "prepare ahead what is copied",
             _ => "",
