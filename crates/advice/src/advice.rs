@@ -8,12 +8,13 @@ use activity::units::{self, bytes, duration, share};
 use activity::{Ns, Span};
 use causes::{Bound, Causes};
 use figures::class::Class;
+use figures::lost::Silent;
 use figures::steps::{self, Steps};
 use figures::variants::measure::{self, Run};
 use figures::variants::work;
 use figures::watching::{self, WatchingCost};
 use figures::{DeviceFigures, VariantFigures};
-use findings::lost_records::Silent;
+use findings::lost_records;
 use findings::{Finding, Rule, Scope, fold};
 use replay::whatif::WhatIf;
 use trace::parallel;
@@ -187,7 +188,7 @@ impl<'a> Advice<'a> {
     fn of_recorded(&self, silent: &Silent) -> Option<Judgement> {
         let steps = steps::find(self.facts.trace, Some(silent.before));
         let mut judged = self.of_part(silent.before, &steps)?;
-        judged.findings.insert(0, silent.finding());
+        judged.findings.insert(0, lost_records::of_silent(silent));
         Some(judged)
     }
 

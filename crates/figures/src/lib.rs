@@ -2,7 +2,7 @@
 //!
 //! The root holds the figures of a device over the whole timeline or one pass (the definitions of the report's JSON).
 //! [`tables`] counts by name. [`shapes`] has the launches of each kernel ([`fill`]: how they fill a GPU; [`counted`]: what
-//! they do with it; [`class`]: what limits them). [`launches`] has what lies between a CUDA call and its operation, and
+//! they do with it; [`class`]: what limits them). [`lost`] has what is on no record, [`launches`] what lies between a CUDA call and its operation, and
 //! [`memory`] the device memory in use. [`passes`] cuts a scenario's run into variants and passes. The figures of a
 //! variant ([`variants`]) are those of one table ([`variants::measure`]). [`breakdown`] is for windows that are no pass,
 //! and [`steps`] finds the iterations of a program ([`serving`]: those of a
@@ -21,6 +21,7 @@ pub mod fill;
 pub mod hardware;
 pub mod launches;
 pub mod lines;
+pub mod lost;
 pub mod memory;
 pub mod nodes;
 pub mod off_cpu;

@@ -1,18 +1,13 @@
 //! Launches of which the profiler lost the records: nothing can be said of when the GPU was idle.
 
-use std::collections::BTreeMap;
-use std::ops::Range;
-
 use super::{Finding, Occurrence, Rule, Scope, Severity};
 use crate::thresholds;
 use activity::text::{NAME_MAX, cut_middle, printable};
-use activity::units::{count, duration, share};
-use activity::{Metric, NameId, Ns, RangeKind, Span, What};
-use causes::graph::{CallId, CallKind, Graph, NONE};
+use activity::units::{count, duration};
+use activity::{Metric, Span};
+use causes::graph::{CallKind, NONE};
 use causes::launched;
-use figures::steps::without_numbers;
-use rustc_hash::{FxHashMap, FxHashSet};
-use trace::{Lane, LaneKind, SourceKind, Trace};
+use figures::lost::{Lost, Silent, has_bare, launches_of};
 
 pub(super) fn check(scope: &Scope) -> Option<Finding> {
     if !has_bare(scope.causes.graph()) {
@@ -21,22 +16,19 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let Some(lost) = Lost::of(scope.trace, scope.causes.graph(), None) else {
         return blind(scope);
     };
-    let at = lost.calls.iter();
+    let at = lost.calls().iter();
     let at = at.map(|&call| Occurrence::Row(scope.causes.graph().calls.at(call)));
     Some(Finding {
         severity: Severity::Warning,
         title: format!("{}: what looks idle may be work", lost.text()),
-        advice: match lost.what {
-            GRAPHS => "Record fewer steps, or graphs as a whole (nsys --cuda-graph-trace=graph, cuptop trace --graphs whole).",
-            _ => "Record a shorter part, or fewer processes at once.",
+        advice: match lost.are_graphs() {
+            true => "Record fewer steps, or graphs as a whole (nsys --cuda-graph-trace=graph, cuptop trace --graphs whole).",
+            false => "Record a shorter part, or fewer processes at once.",
         }
         .to_owned(),
         ..scope.found(0, 0, &at.collect::<Vec<_>>())
     })
 }
-
-const GRAPHS: &str = "graph launches";
-const KERNELS: &str = "launched kernels";
 
 /// From some moment on no kernel is recorded, though they ran: the program waited for them and went on, and NVML saw the GPU busy.
 /// CUPTI says no error where another user of the counters came.
@@ -44,7 +36,7 @@ fn blind(scope: &Scope) -> Option<Finding> {
     let graph = scope.causes.graph();
     let calls = &graph.calls;
     let last = scope.devices.iter().map(|f| f.span.end).max()?;
-    let mut launches = of_kind(graph, &launched(scope.trace, graph), CallKind::Launch);
+    let mut launches = launches_of(graph, &launched(scope.trace, graph), CallKind::Launch);
     launches.retain(|id| calls.start[*id as usize] > last);
     let from = calls.start[*launches.first()? as usize];
     let waits = (0..calls.len()).filter(|id| calls.kind[*id].is_wait());
@@ -70,229 +62,22 @@ fn blind(scope: &Scope) -> Option<Finding> {
     })
 }
 
-/// Launches that left no operation, though they returned no error.
-pub struct Lost {
-    calls: Vec<CallId>,
-    of: usize,
-    /// What they are called.
-    what: &'static str,
-    /// The processes whose launches they are.
-    processes: FxHashSet<usize>,
-}
-
-impl Lost {
-    /// Those of graphs, else those of kernels, that began in a part, or all. `None` where they are few.
-    pub fn of(trace: &Trace, graph: &Graph, part: Option<Span>) -> Option<Lost> {
-        if !has_bare(graph) {
-            return None;
-        }
-        // Nodes whose launch is unknown may be those of any.
-        let is_nobodys = |op: u32| graph.ops.is_graph(op) && graph.ops.call[op as usize] == NONE;
-        let is_known = |_: &Lost| !(0..graph.ops.len() as u32).any(is_nobodys);
-        let mut all = launched(trace, graph);
-        all.retain(|it| part.is_none_or(|of| of.contains(graph.calls.start[*it as usize])));
-        let graphs = of_kind(graph, &all, CallKind::GraphLaunch);
-        let graphs = Lost::among(trace, graph, (graphs, GRAPHS)).filter(is_known);
-        graphs.or_else(|| {
-            // Before the first launch that left a record and behind the last one, of whatever process, nothing was recorded.
-            let all = of_kind(graph, &all, CallKind::Launch);
-            let all = all[recorded(graph, &all)?].to_vec();
-            let lost = Lost::among(trace, graph, (all, KERNELS));
-            lost.filter(|it| cases::LOOP_MIN.is_reached_by(it.calls.len()))
-        })
+/// A thread whose records end, as a finding of what lies before.
+pub fn of_silent(silent: &Silent) -> Finding {
+    let (name, rest) = (
+        printable(&cut_middle(&silent.name, NAME_MAX)),
+        duration(silent.rest),
+    );
+    Finding {
+        rule: Rule::LostRecords,
+        severity: Severity::Warning,
+        title: format!(
+            "thread {} has no records in the last {rest}, though `{name}` goes on: told is the {} before",
+            silent.thread,
+            duration(silent.before.len())
+        ),
+        advice: "Record a shorter part, or fewer processes at once.".to_owned(),
+        places: vec!["whole run".to_owned()],
+        ..Finding::default()
     }
-
-    /// More than one of some launches, where they are a tenth of those of their process.
-    fn among(
-        trace: &Trace,
-        graph: &Graph,
-        (mut all, what): (Vec<CallId>, &'static str),
-    ) -> Option<Lost> {
-        let is_lost = |call: &CallId| graph.calls.first_op[*call as usize] == NONE;
-        let mut by: FxHashMap<usize, [i64; 2]> = FxHashMap::default();
-        for call in &all {
-            let [of, lost] = by.entry(graph.process(trace, *call)).or_default();
-            *of += 1;
-            *lost += i64::from(is_lost(call));
-        }
-        by.retain(|_, [of, lost]| cases::LOST_SHARE.is_reached_by(share(*lost, *of)));
-        let of = all.len();
-        all.retain(|call| is_lost(call) && by.contains_key(&graph.process(trace, *call)));
-        (all.len() > 1).then(|| Lost {
-            calls: all,
-            of,
-            what,
-            processes: by.into_keys().collect(),
-        })
-    }
-
-    /// Whether launches behind all of them left records: of a program that goes on the last ones have none yet.
-    pub fn are_over(&self, graph: &Graph) -> bool {
-        let last = self.calls.last().map_or(0, |it| *it as usize + 1);
-        graph.calls.first_op[last..].iter().any(|op| *op != NONE)
-    }
-
-    /// Whether a device has operations of a process that lost some.
-    pub fn is_on(&self, trace: &Trace, device: usize) -> bool {
-        let mut streams = trace.streams_of(device);
-        streams.any(|it| self.processes.contains(&it.1.key().process))
-    }
-
-    /// "30 of 40 graph launches have no GPU records".
-    pub fn text(&self) -> String {
-        let (lost, of) = (count(self.calls.len() as u64), count(self.of as u64));
-        format!("{lost} of {of} {} have no GPU records", self.what)
-    }
-}
-
-/// "recording ended before 923 of 1,556 launched kernels ran": of a file, in which they are all there is.
-pub fn cut_off(trace: &Trace, graph: &Graph) -> Option<String> {
-    let is_file = matches!(trace.source.kind, SourceKind::Kineto | SourceKind::Nsys);
-    let is_file = is_file && has_bare(graph);
-    let all = is_file.then(|| of_kind(graph, &launched(trace, graph), CallKind::Launch))?;
-    let (recorded, of) = (recorded(graph, &all)?, all.len());
-    let text = |words: &str, number: usize| {
-        let is_much = cases::LOST_SHARE.is_reached_by(share(number as i64, of as i64));
-        let (number_of, of) = (count(number as u64), count(of as u64));
-        let text = || format!("recording {words} {number_of} of {of} launched kernels ran");
-        (is_much && cases::LOOP_MIN.is_reached_by(number)).then(text)
-    };
-    let ends = [
-        text("began after", recorded.start),
-        text("ended before", of - recorded.end),
-    ];
-    let ends: Vec<String> = ends.into_iter().flatten().collect();
-    (!ends.is_empty()).then(|| ends.join(", "))
-}
-
-/// A thread whose records end while ranges go on that held some of them: what it does from then on is on no record.
-pub struct Silent {
-    thread: u32,
-    /// What is recorded whole.
-    pub before: Span,
-    /// How long the rest is.
-    rest: Ns,
-    /// The ranges.
-    name: String,
-}
-
-/// A thread with fewer calls may have ended, and so may one with less time behind its last one than this part.
-const CALLS_MIN: usize = 64;
-const REST_SHARE: f64 = 0.05;
-
-impl Silent {
-    /// The first of a timeline.
-    pub fn of(trace: &Trace) -> Option<Silent> {
-        let all = trace.extent()?;
-        let is_over = |it: &Lane| {
-            let end = it.extent().map_or(all.end, |it| it.end);
-            it.len() >= CALLS_MIN && share(all.end - end, all.len()) >= REST_SHARE
-        };
-        let threads: Vec<_> = trace.threads().filter(|it| is_over(it.1)).collect();
-        // What a graph was made of is launched with it, by whatever thread.
-        let names = trace.names();
-        let has_graphs =
-            || (0..names.len() as u32).any(|it| names.full(it).contains("GraphLaunch"));
-        if threads.is_empty() || has_graphs() {
-            return None;
-        }
-        let by = ranges(trace);
-        let silent = threads.into_iter().flat_map(|(_, lane, thread)| {
-            let own = by.iter().filter(|it| it.0.0 == lane.key().process);
-            own.filter_map(move |((_, name), spans)| {
-                let end = lane.extent()?.end;
-                cases::ENDS_WITHIN
-                    .holds(ends_within(lane, spans))
-                    .then(|| Silent {
-                        thread,
-                        before: Span::new(all.start, end),
-                        rest: all.end - end,
-                        name: name.clone(),
-                    })
-            })
-        });
-        silent.min_by_key(|it| it.before.end)
-    }
-
-    /// As a finding of what lies before.
-    pub fn finding(&self) -> Finding {
-        let (name, rest) = (
-            printable(&cut_middle(&self.name, NAME_MAX)),
-            duration(self.rest),
-        );
-        Finding {
-            rule: Rule::LostRecords,
-            severity: Severity::Warning,
-            title: format!(
-                "thread {} has no records in the last {rest}, though `{name}` goes on: told is the {} before",
-                self.thread,
-                duration(self.before.len())
-            ),
-            advice: "Record a shorter part, or fewer processes at once.".to_owned(),
-            places: vec!["whole run".to_owned()],
-            ..Finding::default()
-        }
-    }
-}
-
-/// By process and name, whatever its numbers, the ranges of NVTX.
-fn ranges(trace: &Trace) -> BTreeMap<(usize, String), Vec<Span>> {
-    let mut by: FxHashMap<(usize, NameId), Vec<Span>> = FxHashMap::default();
-    for (id, lane) in trace.lanes().iter().enumerate() {
-        let key = lane.key();
-        if !matches!(key.kind, LaneKind::Range { kind, .. } if kind == RangeKind::Nvtx) {
-            continue;
-        }
-        for (_, it) in trace.activities(id, lane.kept()) {
-            match it.what {
-                What::Range(of) if of.kind == RangeKind::Nvtx => {
-                    by.entry((key.process, of.name)).or_default().push(it.span);
-                }
-                _ => {}
-            }
-        }
-    }
-    let mut all: BTreeMap<(usize, String), Vec<Span>> = BTreeMap::new();
-    for ((process, name), spans) in by {
-        let name = without_numbers(trace.names().full(name)).0;
-        all.entry((process, name)).or_default().extend(spans);
-    }
-    all.values_mut()
-        .for_each(|it| it.sort_unstable_by_key(|it| it.start));
-    all
-}
-
-/// Whether calls of a thread lie in all ranges of a name up to one that has fewer than any before, and in none behind.
-fn ends_within(lane: &Lane, ranges: &[Span]) -> bool {
-    let counts: Vec<usize> = ranges.iter().map(|it| lane.starting(*it).len()).collect();
-    let (Some(first), Some(last)) = (
-        counts.iter().position(|it| *it > 0),
-        counts.iter().rposition(|it| *it > 0),
-    ) else {
-        return false;
-    };
-    let least = counts[first..last].iter().min();
-    let is_cut = least.is_some_and(|it| counts[last] < *it);
-    let [held, behind] = [last - first, counts.len() - last - 1];
-    is_cut && cases::LOOP_MIN.is_reached_by(held.min(behind))
-}
-
-/// Whether any launch left no operation: of most traces none did, and nothing else is asked.
-fn has_bare(graph: &Graph) -> bool {
-    let of = graph.calls.kind.iter().zip(&graph.calls.first_op);
-    let is_launch = |kind| matches!(kind, CallKind::Launch | CallKind::GraphLaunch);
-    of.into_iter()
-        .any(|(kind, op)| *op == NONE && is_launch(*kind))
-}
-
-/// The launches from the first that left a record to the last one.
-fn recorded(graph: &Graph, all: &[CallId]) -> Option<Range<usize>> {
-    let has_record = |call: &CallId| graph.calls.first_op[*call as usize] != NONE;
-    let last = all.iter().rposition(has_record)?;
-    Some(all.iter().position(has_record)?..last + 1)
-}
-
-fn of_kind(graph: &Graph, all: &[CallId], kind: CallKind) -> Vec<CallId> {
-    let is_of = |call: &CallId| graph.calls.kind[*call as usize] == kind;
-    all.iter().copied().filter(is_of).collect()
 }

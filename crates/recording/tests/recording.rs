@@ -197,6 +197,7 @@ fn what_is_written_is_read_in_order_and_only_once() {
         host: "node-7".to_owned(),
         versions: "CUPTI 130001".to_owned(),
         ended_well: None,
+        has_tensors: None,
     };
     writer.add(&Entry::Device(device.clone()));
     writer.add(&Entry::Stream(stream.clone()));

@@ -29,8 +29,8 @@ use causes::Causes;
 use causes::stacks::LineShare;
 pub use elsewhere::lead;
 use figures::DeviceFigures;
+use figures::lost;
 use figures::steps::{self, BehindWarmUp, StepKind, Steps};
-use findings::lost_records;
 use findings::no_cure::UNTRACED;
 use findings::{COMPILING, Finding, Rule};
 pub use instead::fail;
@@ -210,9 +210,7 @@ pub fn find(
         let loaded = (is_run && !is_before).then(loaded).flatten();
         let told = told.into_iter().map(|it| it.1);
         whole.beside.extend(loaded.into_iter().chain(told));
-        whole
-            .beside
-            .extend(lost_records::cut_off(trace, causes.graph()));
+        whole.beside.extend(lost::cut_off(trace, causes.graph()));
     }
     let mut verdicts = vec![whole];
     verdicts.extend(judged.into_iter().map(|(verdict, ..)| verdict));

@@ -9,8 +9,8 @@ use activity::{Ns, Span, What};
 use causes::{Cause, Causes, IdleCause, first_use};
 use figures::DeviceFigures;
 use figures::breakdown::Breakdown;
+use figures::lost::Lost;
 use figures::steps::{self, Steps};
-use findings::lost_records::Lost;
 use trace::Trace;
 
 /// A start-up that takes less than so many steps is not worth a word.

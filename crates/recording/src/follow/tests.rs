@@ -103,6 +103,7 @@ fn everything() -> Batch {
                 host: "node".to_owned(),
                 versions: "v".to_owned(),
                 ended_well: None,
+                has_tensors: None,
             }),
             Def::Name {
                 id: 50,
