@@ -118,10 +118,12 @@ pub(crate) fn find(name: &str, shapes: &[ShapeRow], info: &DeviceInfo) -> Vec<St
 /// What blocks leave empty of their warps.
 fn of_block(it: &ShapeRow, info: &DeviceInfo) -> Option<String> {
     let warp = u64::from(info.warp_size.max(32));
-    let threads: u64 = it.block.iter().map(|&it| u64::from(it)).product();
+    let threads = number(it.block);
+    if !(1..=THREADS_MAX).contains(&threads) {
+        return None;
+    }
     let lanes = threads.next_multiple_of(warp);
     match threads {
-        0 => None,
         _ if threads == warp => Some("blocks of 1 warp".to_owned()),
         _ if (lanes - threads) as f64 >= IDLE * lanes as f64 => Some(format!(
             "blocks of {}: {} of {lanes} lanes idle",
@@ -132,10 +134,19 @@ fn of_block(it: &ShapeRow, info: &DeviceInfo) -> Option<String> {
     }
 }
 
+/// CUDA's most of a block; a file may say any number.
+const THREADS_MAX: u64 = 1024;
+
+/// How many there are in x, y and z.
+fn number(of: [u32; 3]) -> u64 {
+    let each = of.iter().map(|&it| u64::from(it));
+    each.fold(1, u64::saturating_mul)
+}
+
 /// SMs that no block reaches.
 fn of_grid(it: &ShapeRow, info: &DeviceInfo) -> Option<String> {
     let idle = f64::from(it.fill.idle_sms?);
-    let blocks: u64 = it.grid.iter().map(|&it| u64::from(it)).product();
+    let blocks = number(it.grid);
     let sms = info.multiprocessors;
     (idle >= IDLE * f64::from(sms.max(1))).then(|| {
         format!(
@@ -234,6 +245,17 @@ mod tests {
             let said = told("walk(int*)", grid, block, registers, &info);
             assert_eq!(said, expected, "{grid} {block}");
         }
+    }
+
+    #[test]
+    fn no_launch_of_a_file_breaks_it() {
+        let row = ShapeRow {
+            grid: [u32::MAX; 3],
+            block: [u32::MAX; 3],
+            total_ns: 1,
+            ..ShapeRow::default()
+        };
+        assert_eq!(find("walk", &[row], &h200()), Vec::<String>::new());
     }
 
     #[test]
