@@ -121,8 +121,9 @@ fn write(page: &mut Page, report: &Report, section: Section) {
                 false => "Kernels of all variants, warm-up included",
             };
             names(page, title, &report.kernels, short::unique);
-            remarks(page, report);
-            stalls(page, report);
+            let told: Vec<_> = named(report).collect();
+            remarks(page, &told);
+            stalls(page, &told);
         }
         Section::Findings => findings(page, report),
         Section::Calls => calls(page, report),
@@ -130,12 +131,10 @@ fn write(page: &mut Page, report: &Report, section: Section) {
 }
 
 /// What stands out of the kernels that take most time, a line for those of which it is the same.
-fn remarks(page: &mut Page, report: &Report) {
-    let told: Vec<_> = named(report)
-        .filter(|it| !it.0.remarks.is_empty())
-        .collect();
+fn remarks(page: &mut Page, of: &[(&NameRow, String)]) {
+    let told: Vec<_> = of.iter().filter(|it| !it.0.remarks.is_empty()).collect();
     for (at, (row, _)) in told.iter().enumerate() {
-        let is_same = |it: &&(&NameRow, String)| it.0.remarks == row.remarks;
+        let is_same = |it: &&&(&NameRow, String)| it.0.remarks == row.remarks;
         if !told[..at].iter().any(|it| is_same(&it)) {
             let names: Vec<&str> = told
                 .iter()
@@ -166,8 +165,8 @@ fn named(report: &Report) -> impl Iterator<Item = (&NameRow, String)> {
 const MOST: usize = 8;
 
 /// What the kernels that take most time waited for.
-fn stalls(page: &mut Page, report: &Report) {
-    for (row, name) in named(report) {
+fn stalls(page: &mut Page, of: &[(&NameRow, String)]) {
+    for (row, name) in of {
         let stalls = row.stalls.as_ref();
         if let Some((it, said)) = stalls.and_then(|it| Some((it, it.sentence()?))) {
             let samples = format!(" ({} samples)", count(it.mix.samples));

@@ -2,7 +2,7 @@
 
 use crate::communication::{has_any, is_communication};
 use crate::shapes::ShapeRow;
-use activity::occupancy::Limit;
+use activity::occupancy::{Limit, product};
 use activity::text::plural;
 use activity::units::percent;
 use activity::{DeviceInfo, Ns};
@@ -118,7 +118,7 @@ pub(crate) fn find(name: &str, shapes: &[ShapeRow], info: &DeviceInfo) -> Vec<St
 /// What blocks leave empty of their warps.
 fn of_block(it: &ShapeRow, info: &DeviceInfo) -> Option<String> {
     let warp = u64::from(info.warp_size.max(32));
-    let threads = number(it.block);
+    let threads = product(it.block);
     if !(1..=THREADS_MAX).contains(&threads) {
         return None;
     }
@@ -137,16 +137,10 @@ fn of_block(it: &ShapeRow, info: &DeviceInfo) -> Option<String> {
 /// CUDA's most of a block; a file may say any number.
 const THREADS_MAX: u64 = 1024;
 
-/// How many there are in x, y and z.
-fn number(of: [u32; 3]) -> u64 {
-    let each = of.iter().map(|&it| u64::from(it));
-    each.fold(1, u64::saturating_mul)
-}
-
 /// SMs that no block reaches.
 fn of_grid(it: &ShapeRow, info: &DeviceInfo) -> Option<String> {
     let idle = f64::from(it.fill.idle_sms?);
-    let blocks = number(it.grid);
+    let blocks = product(it.grid);
     let sms = info.multiprocessors;
     (idle >= IDLE * f64::from(sms.max(1))).then(|| {
         format!(

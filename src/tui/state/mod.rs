@@ -233,17 +233,12 @@ impl State {
         let step = self.step_in_view().zip(self.steps());
         let step = step.map(|(at, steps)| steps.all[at].span);
         let within = step.unwrap_or_else(|| self.figures_span());
-        let is_mean = |it: &Finding| it.step.is_some_and(|of| of.is_mean);
-        let opened = finding.map(|it| match step.is_some() {
-            true if it.is_of_start_up => {
-                Err("no prediction: the start-up is not in the step in view".to_owned())
-            }
-            true if is_mean(it) => Err(
-                "no prediction for one step: steps are uneven, and the saving is of their mean"
-                    .to_owned(),
-            ),
-            _ => self.focus.prediction.open(run, scope, it, within),
-        });
+        let opened = finding.map(
+            |it| match step.and_then(|_| prediction::why_not_in_step(it)) {
+                Some(reason) => Err(reason.to_owned()),
+                None => self.focus.prediction.open(run, scope, it, within),
+            },
+        );
         if let Some(Err(reason)) = opened {
             self.say(reason);
         } else if let Some((at, _)) = at.zip(self.focus.selection.item.span()) {

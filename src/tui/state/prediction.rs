@@ -56,10 +56,22 @@ fn words(predicted: &Predicted, edit: &EditSet) -> String {
     )
 }
 
-/// Whether something can be shown of a finding in what is in view. In a step that is nothing of the start-up, and no mean of uneven steps.
+/// Why nothing of a finding is drawn in one step: that has nothing of the start-up, and is no mean of uneven steps.
+pub fn why_not_in_step(finding: &Finding) -> Option<&'static str> {
+    match finding.step {
+        _ if finding.is_of_start_up => {
+            Some("no prediction: the start-up is not in the step in view")
+        }
+        Some(of) if of.is_mean => {
+            Some("no prediction for one step: steps are uneven, and the saving is of their mean")
+        }
+        _ => None,
+    }
+}
+
+/// Whether something can be shown of a finding in what is in view.
 pub fn is_shown(finding: &Finding, in_step: bool) -> bool {
-    let is_mean = finding.step.is_some_and(|it| it.is_mean);
-    let is_elsewhere = in_step && (finding.is_of_start_up || is_mean);
+    let is_elsewhere = in_step && why_not_in_step(finding).is_some();
     (finding.predicted.is_some() || finding.has_bound()) && !is_elsewhere
 }
 
