@@ -277,12 +277,14 @@ int main(int argc, char **argv) {
         printf("%016lx\n", (unsigned long)h);
     }
     if (!strcmp(how, "forks")) {
-        int bad = 0;
-        for (int i = 0; i < 60; i++) {
+        /* until the test lets go of its input: a busy machine takes longer to come in */
+        int bad = 0, end = 0;
+        struct pollfd input = {.fd = 0};
+        for (int i = 0; !end; i = (i + 1) % 100) {
             pid_t child = fork();
             if (child == 0) { char code[8]; snprintf(code, 8, "%d", i); execl(argv[0], argv[0], "code", code, NULL); _exit(99); }
             int status = 0;
-            poll(NULL, 0, 5);
+            end = poll(&input, 1, 5) != 0;
             if (waitpid(child, &status, 0) != child || WEXITSTATUS(status) != i) bad++;
         }
         printf("%d were wrong\n", bad);
