@@ -214,7 +214,7 @@ impl Cold<'_, '_> {
             all.get(at).is_some_and(|it| it.start < gap.end)
         };
         let gaps = self.scope.gaps(f).map(|it| it.0.span);
-        self.scope.beside(f, gaps.filter(holds), 0)
+        self.scope.without_kernels(f, gaps.filter(holds))
     }
 
     /// Calls that load code or make a context, and overheads that are named so.

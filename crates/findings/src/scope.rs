@@ -225,12 +225,24 @@ impl<'a> Scope<'a> {
     }
 
     /// What lies beside so much idle time of these gaps: their rest, and copies and pauses up to the kernels around.
-    /// What prepares, reads back or launches less leaves those out with it. Gaps come in order of time.
+    /// What prepares, reads back or launches less leaves those out with it. What takes memory or loads code stays.
+    /// Gaps come in order of time.
     pub(super) fn beside(
         &self,
         f: &DeviceFigures,
         gaps: impl Iterator<Item = Span>,
         idle: Ns,
+    ) -> Ns {
+        let stays = self.idle_that(f, |gap, it| self.causes.group(*gap, it) == Group::SetUp);
+        let most = f.recorded_ns() - works(f) - stays;
+        (self.without_kernels(f, gaps).min(most) - idle).max(0)
+    }
+
+    /// How long a device runs no kernel around these gaps, which come in order of time.
+    pub(super) fn without_kernels(
+        &self,
+        f: &DeviceFigures,
+        gaps: impl Iterator<Item = Span>,
     ) -> Ns {
         let ops = &self.causes.graph().ops;
         let mut kernels = ops.of_engine(f.index, Engine::Compute).iter().peekable();
@@ -246,9 +258,7 @@ impl<'a> Scope<'a> {
             free += (next - ended.max(until)).max(0);
             until = next.max(until);
         }
-        // Where kernels do next to nothing, copies are the work, and stay.
-        let works = f.compute_ns.max(f.copy_ns);
-        (free.min(f.recorded_ns() - works) - idle).max(0)
+        free.min(f.recorded_ns() - works(f))
     }
 
     /// Idle time of launches, but for gaps that are told of. It goes, too, where the launching thread gains so much time: launches then run
@@ -418,6 +428,11 @@ pub(super) type Copied = (At, Span, Copy);
 
 fn none_yet<A, T>(of: &[A]) -> Arc<[OnceLock<T>]> {
     of.iter().map(|_| OnceLock::new()).collect()
+}
+
+/// The time of a device's work. Where kernels do next to nothing, copies are the work, and stay.
+fn works(f: &DeviceFigures) -> Ns {
+    f.compute_ns.max(f.copy_ns)
 }
 
 /// Places by how long each took.

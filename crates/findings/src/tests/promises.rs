@@ -337,3 +337,24 @@ fn no_cure_saves_more_than_what_it_touches() {
     let most = sync.filter_map(|it| it.cap_ns).max();
     assert!(most.is_none_or(|it| it == 9_000_000), "{most:?}");
 }
+
+/// Twenty rounds of a kernel of 100 us that is waited for; 20 us later comes the next, and 5 ms later once, which are spent on pinning.
+#[test]
+fn what_takes_memory_stays_whatever_a_sync_costs() {
+    let mut scene = Scene::new();
+    let mut now = 0;
+    for round in 0..20 {
+        scene.call("cudaLaunchKernel", now, now + 4_000);
+        scene.kernel("k", 1, now + 5_000, now + 105_000);
+        scene.call("cudaStreamSynchronize", now + 5_000, now + 106_000);
+        now += 125_000;
+        if round == 10 {
+            scene.call("cudaHostAlloc", now - 18_000, now + 4_982_000);
+            now += 5_000_000;
+        }
+    }
+    let found = sick("sync-in-loop", &mut scene);
+    // 18 pauses of 25 us.
+    let most = found.bound_ns + found.beside_ns;
+    assert!((18 * 24_000..=20 * 25_000).contains(&most), "{most}");
+}
