@@ -12,6 +12,9 @@ use causes::graph::{CallKind, Engine};
 /// Copies whose sizes differ by no more than this factor are of one size.
 const ALIKE: u64 = 2;
 
+/// A call that only hands on a command takes so long on a usual CPU.
+const CALL: Ns = 5_000;
+
 /// Copies of pageable memory run at the rate of pinned ones, and asynchronous calls return at once.
 pub(super) fn pin(on: &mut Editing<'_, '_>, given: Option<f64>) -> Result<(), String> {
     // The largest of those of which nobody knows what they would take.
@@ -41,7 +44,8 @@ pub(super) fn pin(on: &mut Editing<'_, '_>, given: Option<f64>) -> Result<(), St
         let latency = on.program.delays.typical(class, &on.program.known);
         let of = &mut on.program.ops[op as usize];
         // What was as fast as that is not slowed down.
-        of.time = of.time.min(time);
+        let gained = (of.time - time).max(0);
+        of.time -= gained;
         (of.launch, of.is_staged) = (latency, false);
         // What lay before it was the staging.
         for dep in on.program.lists.get_mut(of.deps) {
@@ -56,7 +60,9 @@ pub(super) fn pin(on: &mut Editing<'_, '_>, given: Option<f64>) -> Result<(), St
             let wake = Class::Wake(CallKind::Copy);
             let delay = on.program.known.wake.unwrap_or(0);
             let of = &mut on.program.calls[call as usize];
-            of.own = of.own.min(own.unwrap_or(of.own));
+            // Where the other calls were cold, it ends as much earlier as its copy.
+            let earlier = (of.own - gained).max(CALL);
+            of.own = of.own.min(own.unwrap_or(Ns::MAX)).min(earlier);
             let wait = Dep::on_end(op, delay, wake);
             of.waits = on.program.lists.list((!is_async).then_some(wait));
         }

@@ -94,6 +94,28 @@ fn pageable_copy(name: &str) -> Made {
 }
 
 #[test]
+fn a_pinned_copy_gives_its_caller_the_time_back_that_it_gains() {
+    // The only other call loads code for 30 ms. At 50 GB/s 500 MB take 10 of their 40 ms: the call ends 30 ms earlier.
+    let copy = activity::Copy {
+        from: MemoryKind::Pageable,
+        ..pinned(Direction::H2D, 7, 500_000_000)
+    };
+    let mut made = Made::new();
+    made.call("cudaMemcpyAsync", 0, 40_000_000);
+    made.copy_of(copy, 50_000, 40_050_000);
+    made.call("cudaLaunchKernel", 50_000_000, 80_000_000);
+    made.kernel("k", 7, 80_000_000, 82_000_000);
+    let known = GpuRates {
+        copy_call: None,
+        ..known_with_graphs()
+    };
+    let with = makespan_by(&mut made, "pin:50GB/s", Bound::Likely, &known);
+    // From the copy's start on: 10 of the copy, 10 of the CPU, 30 of the launch, 2 of the kernel.
+    let with = with.expect("an answer");
+    assert!((51_500_000..52_100_000).contains(&with), "{with}");
+}
+
+#[test]
 fn a_part_that_finds_nothing_leaves_the_others_their_work() {
     // As `no-sync` alone.
     for edit in ["no-sync+merge-copies", "merge-copies+no-sync"] {
