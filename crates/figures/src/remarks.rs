@@ -4,7 +4,7 @@ use crate::communication::{has_any, is_communication};
 use crate::shapes::ShapeRow;
 use activity::occupancy::{Limit, product};
 use activity::text::plural;
-use activity::units::percent;
+use activity::units::{count, percent};
 use activity::{DeviceInfo, Ns};
 
 /// Words of names, and what a kernel does that has one of them: those of PyTorch, cuDNN, TensorRT-LLM and vLLM.
@@ -50,6 +50,8 @@ const GENERATIONS: u32 = 2;
 const IDLE: f64 = 0.2;
 /// Below this part of the warps that an SM can hold it is told what keeps others away.
 const FEW: f64 = 0.25;
+/// A grid up to this part of what has room at once leaves much of that empty.
+const HALF: f64 = 0.5;
 
 /// Whether a kernel multiplies matrices in fp32 without tensor cores, by its name: as cuBLAS, CUTLASS and cuDNN name them. What reads fp32
 /// and multiplies in TF32 says so.
@@ -137,18 +139,25 @@ fn of_block(it: &ShapeRow, info: &DeviceInfo) -> Option<String> {
 /// CUDA's most of a block; a file may say any number.
 const THREADS_MAX: u64 = 1024;
 
-/// SMs that no block reaches.
+/// SMs that no block reaches, and room on them for more blocks.
 fn of_grid(it: &ShapeRow, info: &DeviceInfo) -> Option<String> {
     let idle = f64::from(it.fill.idle_sms?);
     let blocks = product(it.grid);
     let sms = info.multiprocessors;
-    (idle >= IDLE * f64::from(sms.max(1))).then(|| {
+    let told = || {
         format!(
             "{} for {}",
             plural(blocks, "block"),
             plural(u64::from(sms), "SM")
         )
-    })
+    };
+    if idle >= IDLE * f64::from(sms.max(1)) {
+        return Some(told());
+    }
+    let waves = it.fill.waves.filter(|it| *it <= HALF)?;
+    let is_few = waves * it.fill.occupancy? < FEW;
+    let room = (blocks as f64 / waves).round() as u64;
+    is_few.then(|| format!("{}, which have room for {}", told(), count(room)))
 }
 
 /// What of a block keeps others from an SM.
@@ -233,6 +242,14 @@ mod tests {
             (15_625, 32, 110, "blocks of 1 warp"),
             (1000, 100, 32, "blocks of 100 threads: 28 of 128 lanes idle"),
             (1000, 256, 32, ""),
+            // 16 blocks of 4 warps have room on an SM; 2 of them are 8 of 64 warps.
+            (
+                264,
+                128,
+                32,
+                "264 blocks for 132 SMs, which have room for 2,112",
+            ),
+            (1056, 128, 32, ""),
             // A warp takes 32 x 168 of the 16,384 registers of one of four schedulers: three of them, so 12 of 64 warps.
             (1000, 128, 168, "occupancy 19 %, limited by registers"),
         ] {
