@@ -241,6 +241,15 @@ fn has_run(part: &TimePart) -> bool {
     matches!(part.0, Role::Good | Role::H2D)
 }
 
+/// What is never told as "other": the greatest cause in view, and that of the selected gap.
+fn focus(state: &State, parts: &[TimePart]) -> [Role; 2] {
+    let is_cause = |it: &&TimePart| matches!(it.0, Role::Cause(_));
+    let greatest = parts.iter().find(is_cause);
+    let greatest = greatest.map_or(Role::Text, |it| it.0);
+    let here = state.why().map(|why| Role::Cause(why.group as u8));
+    [greatest, here.unwrap_or(greatest)]
+}
+
 /// What the colours of the rows of GPUs mean, with the share of the time in view that each has.
 pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
     let devices: Vec<usize> = state.rows.gpus().collect();
@@ -278,14 +287,24 @@ pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
     if !fits(&legend) {
         legend = told(&parts, whole / 20, 0);
     }
+    let focus = focus(state, &parts);
     let mut others = 0;
-    while !fits(&legend) && !parts.is_empty() {
-        // What ran stays before all but one of the causes.
-        let causes = parts.iter().filter(|it| matches!(it.0, Role::Cause(_)));
-        let has_several = causes.count() > 1;
-        let stays = |it: &TimePart| has_several && has_run(it);
-        let least = (0..parts.len()).min_by_key(|&i| (stays(&parts[i]), parts[i].2));
-        others += least.map_or(0, |at| parts.remove(at).2);
+    while !fits(&legend) {
+        // Behind "idle:" stands no time in which something ran: that has a word of its own.
+        let ran = parts.iter().filter(|it| has_run(it)).count();
+        let goes = |i: &usize| match has_run(&parts[*i]) {
+            true => ran > 1,
+            false => !focus.contains(&parts[*i].0),
+        };
+        let goes = (0..parts.len()).filter(goes);
+        let Some(least) = goes.min_by_key(|&i| parts[i].2) else {
+            break;
+        };
+        let least = parts.remove(least);
+        match has_run(&least) {
+            true => parts[0] = (Role::Good, "busy", parts[0].2 + least.2),
+            false => others += least.2,
+        }
         legend = told(&parts, 0, others);
     }
     // The headline's shares are of whole steps, these of what is in view: said where there is room.
