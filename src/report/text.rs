@@ -351,7 +351,7 @@ fn device_lines(report: &Report, f: &DeviceFigures) -> Vec<String> {
                 _ => String::new(),
             },
             f.overlap_share().map_or_else(String::new, |s| format!(
-                " · both {}, {} of the copying is hidden",
+                " · overlap {}, {} of the copying",
                 duration(f.overlap_ns),
                 percent(s)
             )),

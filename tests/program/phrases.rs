@@ -98,7 +98,7 @@ const SAMPLES: &str = "\
     left=12|one=|culprit=next(loader)|cause=stream sync|ratio=1.31|mine=1.20 ms|theirs=800 µs|\
     headline=straggler rank 1: 3.1 ms late every third step|by=3.1 ms|unit=step|whose=rank 1's|ordinal=third|late=4|steps=12|\
     without=18.6 ms|now=19.7 ms|unit_name=step|numbers=2, 5, 8, 11|more= …|ranks=rank 3|called=rank 3|hosts=2|kind=steps|\
-    figure=a p-value|error=12.7|variant=streamed|which=this run has several variants|labels=sequential, streamed|\
+    figure=whether chance explains the difference|error=12.7|variant=streamed|which=this run has several variants|labels=sequential, streamed|\
     wanted=fast|sim=A|real=B|on_a=NVIDIA A100|on_b=NVIDIA H200|side=A|printable=step|m=130|counts=2|inside=2 ms|\
     refused=no GPU operation was recorded|row=pin";
 

@@ -91,20 +91,25 @@ impl Finding {
                 let (told, beside) = match self.rule {
                     _ if least == most => (least, String::new()),
                     Rule::LaunchBound => {
-                        let beside = format!(", {} with what lies beside it", duration(most));
-                        (least, self.by_batches().unwrap_or(beside))
+                        let with = match self.has_batches() {
+                            true => "for the same work in larger batches",
+                            false => "if the copies and pauses between those kernels go, too",
+                        };
+                        (least, format!(", {} {with}", duration(most)))
                     }
-                    _ => (most, format!(", {} of it by itself", duration(least))),
+                    _ => (
+                        most,
+                        format!(", {} of it if only that goes", duration(least)),
+                    ),
                 };
                 format!("; could save at most {all}{}{of}{beside}", duration(told))
             }
         }
     }
 
-    /// ", 9.33 ms with larger batches", whose fewer kernels take less time than all of these.
-    fn by_batches(&self) -> Option<String> {
-        let is_more = self.cure.ends_with(OR_BATCHES) && self.most() < self.at_most();
-        is_more.then(|| format!(", {} with larger batches", duration(self.at_most())))
+    /// Whether larger batches bring more: their fewer kernels take less time than all of these, for as much work.
+    fn has_batches(&self) -> bool {
+        self.cure.ends_with(OR_BATCHES) && self.most() < self.at_most()
     }
 
     /// What its cure brings, for the end of a headline: "pinning brings 7.6 ms". It is the saving that [`Finding::worth`] has, and of
@@ -140,7 +145,7 @@ impl Finding {
                 let is_mean = self.step.is_some_and(|it| it.is_mean);
                 let cure = cure.strip_suffix(OR_BATCHES).unwrap_or(cure);
                 let most = duration(self.bound());
-                let batches = self.by_batches().unwrap_or_default();
+                let batches = ["", ", more with larger batches"][usize::from(self.has_batches())];
                 Some(match is_mean {
                     true => format!("{cure}: up to {most} a step{batches}"),
                     false => format!("up to {most} from {cure}{batches}"),
@@ -162,8 +167,7 @@ impl Finding {
     pub fn promise(&self, whole: Ns) -> [f64; 3] {
         let all = self.step.map_or(whole, |it| it.all);
         match (&self.predicted, self.estimated) {
-            (Some(it), _) => [it.high_ns, it.predicted_ns, it.low_ns]
-                .map(|time| 1.0 - share(time, it.measured_ns)),
+            (Some(it), _) => it.ends().map(|saved| share(saved, it.measured_ns)),
             (None, Some([least, most])) => {
                 [least, (least + most) / 2, most].map(|time| share(time, all))
             }
@@ -227,12 +231,17 @@ impl Finding {
 }
 
 impl Predicted {
-    /// What it saves on top, least and most; twice the same where these lie near each other.
-    fn range(&self) -> [Ns; 2] {
+    /// What it saves on top: at least, most likely, and at most.
+    fn ends(&self) -> [Ns; 3] {
         let alone = self.measured_ns - self.predicted_ns;
         let part = share(self.on_top, alone).clamp(0.0, 1.0);
-        let ends = [self.high_ns, self.low_ns];
-        let [least, most] = ends.map(|left| ((self.measured_ns - left).max(0) as f64 * part) as Ns);
+        [self.high_ns, self.predicted_ns, self.low_ns]
+            .map(|left| ((self.measured_ns - left).max(0) as f64 * part) as Ns)
+    }
+
+    /// The least and the most; twice the same where these lie near each other.
+    fn range(&self) -> [Ns; 2] {
+        let [least, _, most] = self.ends();
         match ((most - least) as f64) < WIDE * self.on_top as f64 {
             true => [self.on_top; 2],
             false => [least, most],
@@ -282,9 +291,9 @@ impl Predicted {
             // Nothing but the others, or nothing at all.
             (0, 0) => format!("predicted to save nothing {of_all}"),
             (0, _) => {
-                format!("predicted to save {alone} {of_all}, but nothing beside what is above")
+                format!("predicted to save {alone} {of_all}, but nothing after the cures above")
             }
-            _ => format!("{saves} more"),
+            _ => format!("{saves} beyond the findings above"),
         }
     }
 }

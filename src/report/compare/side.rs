@@ -53,7 +53,11 @@ pub enum PartKind {
 impl PartKind {
     /// What people read.
     pub fn label(self) -> String {
-        self.name(|it| it.label().to_owned())
+        match self {
+            // It has a sign of its own: what runs at once is in both of the others.
+            Self::Overlap => "less overlap".to_owned(),
+            of => of.name(|it| it.label().to_owned()),
+        }
     }
 
     pub fn is_idle(self) -> bool {

@@ -83,12 +83,12 @@ impl Tried {
         };
         let (name, took) = (rule.name(), duration(is as Ns));
         let text = match others.is_empty() {
-            true => format!("{name} is gone: {told}, {took} measured, {answer}"),
+            true => format!("the finding {name} is gone in B: {told}, {took} measured, {answer}"),
             false => {
                 let others: Vec<&str> = others.iter().copied().collect();
                 let others = others.join(", ");
                 format!(
-                    "{name} is gone, and other things changed ({others}): its prediction cannot be checked"
+                    "the finding {name} is gone in B, but {others} changed, too: what each saved cannot be told apart"
                 )
             }
         };

@@ -210,7 +210,7 @@ fn what_is_cured_by_another_edit_saves_nothing_on_top() {
     );
     found[1]
         .worth()
-        .must_end(", but nothing beside what is above");
+        .must_end(", but nothing after the cures above");
 }
 
 #[test]

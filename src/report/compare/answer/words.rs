@@ -213,14 +213,13 @@ fn delta(row: &ComparedRow) -> String {
         Some(false) => "~".to_owned(),
         _ => format!("{:+.2} %", (row.ratio - 1.0) * 100.0),
     };
-    let n = if row.a.count == row.b.count {
-        format!("n={}", row.a.count)
-    } else {
-        format!("n={}+{}", row.a.count, row.b.count)
+    let n = match (row.a.count, row.b.count) {
+        (a, b) if a == b => format!("n={a}"),
+        (a, b) => format!("n={a}+{b}"),
     };
     match row.p {
         Some(p) => format!("{change} (p={p:.3} {n})"),
-        None => format!("{change} ({n}, need >= {TEST_MIN})"),
+        None => change,
     }
 }
 
@@ -237,11 +236,11 @@ impl CompareReport {
         let need = self.rows.iter().filter_map(|r| r.need).max();
         let need = need.map_or_else(String::new, |n| {
             let figure = if n <= TEST_MIN {
-                "a p-value"
+                "whether chance explains the difference"
             } else {
                 "a 95 % interval"
             };
-            format!(" · {figure} needs {n} samples a side or more")
+            format!(" · {n} samples a side or more tell {figure} (compare A1,A2,… B1,B2,…)")
         });
         let floor = self.rows.iter().filter_map(|r| r.floor);
         let floor = floor.reduce(f64::max).map_or_else(String::new, |f| {
@@ -298,20 +297,32 @@ impl CompareReport {
                 why(&mut page, row);
             }
             if !row.changed.is_empty() {
-                page.title(&of("Changed operations"));
+                page.title(&of(
+                    "Changed operations (durations summed, also of what ran at once)",
+                ));
                 changes::section(&mut page, &row.changed);
             }
         }
         page.title("Figures");
         self.figures.sources(&mut page);
         self.figures.tables(&mut page);
+        // Of a longer page the first lines are gone from a screen.
+        if !options.markdown {
+            page.title("In short");
+            page.painted(tone, &self.text);
+            let tried = self.tried.iter().map(|it| it.text.as_str());
+            let next = "both above each other: the same command with --screen";
+            { tried.chain([next]) }.for_each(|it| page.wrapped(it));
+        }
         page.finish()
     }
 }
 
 fn why(page: &mut Page, row: &ComparedRow) {
     let rows = row.why.iter().map(|it| {
-        let [a, b] = [it.a_ns, it.b_ns].map(duration);
+        // Its row says that it is taken off: what it is has no sign.
+        let sign = if it.cause == PartKind::Overlap { -1 } else { 1 };
+        let [a, b] = [it.a_ns, it.b_ns].map(|ns| duration(sign * ns));
         [it.cause.label(), a, b, signed(it.change_ns)]
     });
     let whole: Ns = row.why.iter().map(|p| p.change_ns).sum();

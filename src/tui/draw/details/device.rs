@@ -27,11 +27,13 @@ impl Details {
             RowKind::Overlap(device) => {
                 let measures = [Measure::Overlap, Measure::Copy, Measure::Concurrent];
                 let [both, copy, any] = measures.map(|it| duration(usage(device).time(it, window)));
-                self.name = Some(("overlap".to_owned(), Role::Overlap));
+                self.name = Some(("at once".to_owned(), Role::Overlap));
                 self.say(format!(
-                    "for {any} two or more engines (kernels, copies of a direction, memsets) were at work at once"
+                    "for {any} two or more engines (kernels, copies of a direction, memsets) were at work"
                 ));
-                self.say(format!("{both} of {copy} of copying lie under kernels"));
+                self.say(format!(
+                    "overlap: {both} of {copy} of copying lie under kernels"
+                ));
             }
             RowKind::Gpu(device) => {
                 let busy = duration(usage(device).time(Measure::Busy, window));

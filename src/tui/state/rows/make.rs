@@ -102,7 +102,7 @@ fn device_rows(trace: &Trace, device: usize, scope: Span, rows: &mut Vec<Row>) {
         }
     }
     if usage.time(Measure::Concurrent, scope) > 0 {
-        rows.push(Row::new(RowKind::Overlap(device), "overlap"));
+        rows.push(Row::new(RowKind::Overlap(device), "at once"));
     }
 }
 

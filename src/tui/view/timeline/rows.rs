@@ -421,7 +421,7 @@ fn overlap(state: &State, device: usize, scale: TimeScale, room: usize) -> LaneR
     } else {
         let both = usage.time(Measure::Concurrent, window);
         let share = units::percent(both as f64 / window.len() as f64);
-        fit(room, [format!("2+ engines at once {share}"), share])
+        fit(room, [format!("2+ engines {share}"), share])
     };
     LaneRow::new(Role::Overlap, plot, side)
 }
