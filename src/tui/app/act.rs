@@ -274,10 +274,10 @@ impl App {
                 self.views.show_home(&self.state);
             }
             Request::Place(place) => self.go_to(&place),
-            Request::PlaceSince(place, since) => {
+            Request::PlaceIn(place, shown) => {
                 self.go_to(&place);
-                let room = (place.span.end - since) / 4;
-                let window = Span::new(since - room, place.span.end + room);
+                let room = shown.len() / 4;
+                let window = Span::new(shown.start - room, shown.end + room);
                 self.state.focus.camera.viewport.show(window);
             }
         }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::list::{Cell, List};
+use super::ranks::idle_before;
 use super::{Place, Request, View};
 use crate::tui::action::Action;
 use crate::tui::draw::layout::Layout;
@@ -72,7 +73,7 @@ impl View for Findings {
             line => {
                 let found = state.answer()?;
                 let finding = found.findings.get(line.finding().unwrap_or(0))?;
-                *finding.evidence.first()?
+                *places(state, finding).first()?
             }
         };
         Some(Request::Place(place_of(&state.model.run.trace, &evidence)))
@@ -95,7 +96,7 @@ impl Findings {
         &mut self,
         at: usize,
         finding: &Finding,
-        places: Vec<String>,
+        places: Vec<(Evidence, String)>,
         area: Rect,
         zero: Ns,
         cells: &mut Vec<Vec<Cell>>,
@@ -103,7 +104,7 @@ impl Findings {
         cells.extend(texts(finding, room(area)));
         self.lines.resize(cells.len(), FindingLine::Finding(at));
         let more = finding.count.saturating_sub(places.len() as u64);
-        for (evidence, place) in finding.evidence.iter().zip(places) {
+        for (evidence, place) in places {
             let start = units::duration(evidence.span.start - zero);
             let length = units::duration(evidence.span.len());
             cells.push(vec![
@@ -111,7 +112,7 @@ impl Findings {
                 Cell::left(format!("at {start} for {length}"), 24, Role::Dim),
                 Cell::rest(place, Role::Dim),
             ]);
-            self.lines.push(FindingLine::Place(at, *evidence));
+            self.lines.push(FindingLine::Place(at, evidence));
         }
         if more > 0 {
             let more = format!("and {} more", units::count(more));
@@ -137,9 +138,10 @@ impl Findings {
         }
         let mut shown = 0;
         for (i, finding) in answer.findings.iter().enumerate() {
-            let evidence = &finding.evidence[..finding.evidence.len().min(SHOWN)];
-            let places: Vec<String> = evidence.iter().map(|e| place(state, e)).collect();
-            if list.filter.lets(places.iter().chain([&words(finding)])) {
+            let places = places(state, finding).into_iter();
+            let places: Vec<_> = places.map(|it| (it, place(state, &it))).collect();
+            let told = places.iter().map(|it| &it.1);
+            if list.filter.lets(told.chain([&words(finding)])) {
                 shown += 1;
                 self.add(i, finding, places, area, state.first(), &mut cells);
             }
@@ -220,6 +222,26 @@ fn rest(finding: &Finding) -> String {
     };
     let told = format!("{rule}{places}. {certainty}");
     printable(told.trim_end())
+}
+
+/// The places of a finding that are shown. A rank is late at a collective; it is shown where its GPU was idle before that.
+fn places(state: &State, finding: &Finding) -> Vec<Evidence> {
+    let trace = &state.model.run.trace;
+    let idle = |of: &Evidence| {
+        let device = device_of(trace, of).filter(|_| finding.rule == Rule::LateRank)?;
+        let mut here = trace.streams_of(device).filter_map(|(id, lane)| {
+            let row = lane.next(of.span.end)?;
+            (lane.span(row).start == of.span.end).then_some((id, row))
+        });
+        let span = idle_before(trace, device, here.next()?)?;
+        Some(Evidence { span, ..*of })
+    };
+    let idle = finding.evidence.iter().filter_map(idle).take(SHOWN);
+    let idle: Vec<Evidence> = idle.collect();
+    match idle.is_empty() {
+        true => finding.evidence.iter().take(SHOWN).copied().collect(),
+        false => idle,
+    }
 }
 
 /// Where a place is: the row's name, and what runs there.

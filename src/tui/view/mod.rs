@@ -131,8 +131,8 @@ pub enum Request {
     Pass(usize),
     /// Show a place on the timeline.
     Place(Place),
-    /// Show a place with what led to it.
-    PlaceSince(Place, Ns),
+    /// Show a place with what belongs to it, which lasts so long.
+    PlaceIn(Place, Span),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -426,7 +426,7 @@ impl Views {
         }
         view.source(list.cursor, state)
             .or_else(|| match view.choose(list.cursor, state)? {
-                Request::Place(place) | Request::PlaceSince(place, _) => {
+                Request::Place(place) | Request::PlaceIn(place, _) => {
                     state.source_of(place.row?, place.item(&state.model.run.trace))
                 }
                 _ => None,

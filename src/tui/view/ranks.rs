@@ -8,7 +8,7 @@ use crate::tui::draw::prelude::*;
 use crate::tui::state::job::LateRanks;
 use crate::tui::state::{RowKind, State};
 use activity::Span;
-use trace::Trace;
+use trace::{LaneId, Trace, describe};
 
 /// What the table can be ordered by; `host` folds each host into one line.
 const ORDERS: [&str; 4] = ["rank", "late max", "waiting", "host"];
@@ -93,17 +93,37 @@ impl View for RanksView {
             record: Some(row),
             span: of.span(row),
         };
-        // Since the collective before this one.
-        let before = of.previous(place.span.start);
-        let since = before.map_or(place.span.start, |row| of.span(row).end);
-        let since = Span::new(since, place.span.start);
-        let device = state.model.run.trace.devices().get(rank.device_index);
-        let idle = device.and_then(|it| it.usage.longest_gap(since, Trace::GAP_MIN));
-        Some(match idle {
-            Some(gap) => Request::PlaceSince(place, gap.start),
-            None => Request::Place(place),
+        let device = rank.device_index;
+        let Some(gap) = idle_before(&state.model.run.trace, device, (lane, row)) else {
+            return Some(Request::Place(place));
+        };
+        let shown = Span::new(gap.start, place.span.end);
+        Some(match rank.latest_ns {
+            // Whoever waits is looked at where it waits, and the late rank where it became late.
+            0 => Request::PlaceIn(place, shown),
+            _ => Request::PlaceIn(Place::new(Some(RowKind::Gpu(device)), None, gap), shown),
         })
     }
+}
+
+/// Operations before a collective among which the one before it is looked for.
+const BETWEEN: usize = 10_000;
+
+/// The longest time in which a device was idle between a collective and the one of its name before it.
+pub(super) fn idle_before(
+    trace: &Trace,
+    device: usize,
+    (lane, row): (LaneId, usize),
+) -> Option<Span> {
+    let of = &trace.lanes()[lane];
+    let name = |row: usize| describe::operation_name(trace, &trace.activity(lane, row).what);
+    let (start, own) = (of.span(row).start, name(row));
+    let earlier = std::iter::successors(Some(row), |&row| of.previous(of.span(row).start));
+    let mut earlier = earlier.skip(1).take(BETWEEN);
+    let before = earlier.find(|&row| name(row) == own);
+    let since = before.map_or(start - of.span(row).len(), |row| of.span(row).end);
+    let usage = &trace.devices().get(device)?.usage;
+    usage.longest_gap(Span::new(since.min(start), start), Trace::GAP_MIN)
 }
 
 /// The lines that the filter leaves. Ranks match by their names and hosts, hosts also by a rank of theirs, sentences by

@@ -1,6 +1,8 @@
 //! A job of several ranks: matched once, whoever asks.
 
+use super::stepping::screen;
 use super::*;
+use crate::tui::state::RowKind;
 use activity::feed::Outcome;
 use activity::{Activity, Batch, Def, DeviceInfo, Kernel, LaunchShape, Place, ProcessInfo, What};
 use trace::SourceInfo;
@@ -117,4 +119,40 @@ fn a_job_is_matched_once_for_the_timeline_the_verdict_and_the_view_of_ranks() {
         .answers
         .get(&app.state.model.run, app.state.focus.camera.scope);
     assert!(!verdict.expect("an answer").verdicts.is_empty());
+}
+
+#[test]
+fn a_late_rank_opens_where_its_gpu_was_idle() {
+    for keys in ["5", "3"] {
+        let mut app = App::new(Vec::new());
+        app.start(SourceInfo::default(), None, gpus());
+        app.state.size = Size::new(120, 40);
+        take(&mut app, 0..40);
+        app.take(Message::Finished(Outcome::Complete));
+        app.prepare();
+        press(&mut app, keys);
+        let mut lines = screen(&mut app)
+            .lines()
+            .map(str::to_owned)
+            .collect::<Vec<_>>();
+        // The cursor stands on the late rank, else it goes to the finding.
+        while !lines
+            .iter()
+            .any(|it| it.contains('▸') && it.contains("rank 1"))
+        {
+            press(&mut app, "j");
+            let now: Vec<_> = screen(&mut app).lines().map(str::to_owned).collect();
+            assert_ne!(now, lines, "{}", now.join("\n"));
+            lines = now;
+        }
+        press(&mut app, "^");
+        app.prepare();
+        // By hand: 200 us after each collective, and the 300 us that it is late.
+        let Item::Gap(gap) = app.state.focus.selection.item else {
+            panic!("{keys}: {}", screen(&mut app));
+        };
+        assert!((500 * US..=507 * US).contains(&gap.len()), "{gap:?}");
+        let row = app.state.focus.selection.row.and_then(RowKind::device);
+        assert_eq!(row, Some(1));
+    }
 }

@@ -51,7 +51,7 @@ fn window(app: &App) -> Span {
     app.state.focus.camera.viewport.window
 }
 
-fn screen(app: &mut App) -> String {
+pub(super) fn screen(app: &mut App) -> String {
     text(&render(app, &Theme::default()))
 }
 
