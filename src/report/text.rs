@@ -487,11 +487,14 @@ pub fn steps_looked_at(findings: &[Finding]) -> Option<String> {
             let numbers = [of.first + 1, of.first + of.count, of.found];
             let [first, last, found] = numbers.map(|it| count(it as u64));
             // Odd steps are told of all.
-            let of = match findings.first().map(|it| it.rule) {
-                Some(Rule::OddSteps) => "all but the first are",
-                _ => "times and shares are",
-            };
-            format!(": {of} of steps {first} to {last} of {found} ({all})")
+            match findings.first().map(|it| it.rule) {
+                Some(Rule::OddSteps) => {
+                    format!(": first of all {found} steps, then of steps {first} to {last} ({all})")
+                }
+                _ => {
+                    format!(": times and shares are of steps {first} to {last} of {found} ({all})")
+                }
+            }
         }
         false => format!(" in the {steps} steady steps ({all})"),
     })

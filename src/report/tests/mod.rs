@@ -480,7 +480,7 @@ fn findings_of_a_few_of_the_steps_say_of_how_many() {
     let behind = looked_behind(1, 57);
     assert_eq!(
         behind,
-        ": all but the first are of steps 17 to 73 of 79 (570 µs)"
+        ": first of all 79 steps, then of steps 17 to 73 (570 µs)"
     );
     assert_eq!(looked(74), " in the 74 steady steps (740 µs)");
 }

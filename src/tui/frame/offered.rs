@@ -52,7 +52,7 @@ pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static 
             _ => "no error: nothing was lost, nothing raced; findings have what costs time",
         },
         A::Predict if !has_prediction(state, views) => {
-            "what findings could save cannot be drawn in this view: 3 lists it"
+            "3 lists what could be saved: here it cannot be drawn"
         }
         A::Return if !state.focus.trail.has(true) => "no jump to go back from",
         A::Forward if !state.focus.trail.has(false) => "this is the latest place",

@@ -165,13 +165,17 @@ impl StepList {
         let Some(at) = one else {
             let odd = self.all.iter().filter(|it| it.is_odd).count();
             let warm_up = self.all.len() - self.steady;
+            // What lists findings counts no such step either.
+            let open = self.all.iter().filter(|it| it.what == OPEN).count();
             let told = [
                 (odd, format!(" · {odd} odd")),
                 (self.others, format!(" · {} of other kinds", self.others)),
                 (warm_up, format!(" · after {warm_up} of warm-up")),
+                (open, format!(" · {open} unfinished")),
             ];
             let told = told.into_iter().filter(|it| it.0 > 0).map(|it| it.1);
-            let main = counted((self.steady - self.others) as u64, "step", "steps");
+            let main = self.steady.saturating_sub(self.others + open);
+            let main = counted(main as u64, "step", "steps");
             return format!("{main} of {}{}", self.length, told.collect::<String>());
         };
         let (step, number) = (&self.all[at], count(at as u64 + 1));
@@ -180,6 +184,9 @@ impl StepList {
     }
 }
 
+/// What is said of a step that lasted on when the recording ended.
+const OPEN: &str = "its end was not seen";
+
 /// Whether a step is odd, and what is said of it; of odd steps of each kind it is known why.
 fn told(steps: &Steps, why: &[Option<String>], at: usize) -> (bool, String) {
     let mut kinds = steps.kinds.iter().zip(why);
@@ -187,7 +194,7 @@ fn told(steps: &Steps, why: &[Option<String>], at: usize) -> (bool, String) {
         let is_early = at < steps.steady.start;
         let what = match is_early {
             true => "warm-up",
-            false => "its end was not seen",
+            false => OPEN,
         };
         return (false, what.to_owned());
     };

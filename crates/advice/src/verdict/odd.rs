@@ -93,6 +93,10 @@ impl OddSteps {
         let is_call = named.starts_with("cu") && bound_by == Bound::Host;
         let operations = if is_call { 0 } else { operations };
         let why = match operations {
+            _ if compiles(&named) => {
+                let again = if compiled_twice(trace) { " again" } else { "" };
+                Some(format!("torch.compile, which compiles{again}"))
+            }
             _ if first_use::pins(&named) => Some(format!("{named}, which pins host memory")),
             0 => Some(named.clone()).filter(|it| !it.is_empty()),
             more => {
@@ -252,6 +256,10 @@ impl OddSteps {
                 "Some batches take longer to load than steps take: more workers, or loading further ahead, let them come in time.",
                 "workers",
             ),
+            it if compiles(it) => (
+                "Most often another shape came. Use dynamic=True, torch._dynamo.mark_dynamic or padding; or run each shape once before you measure. TORCH_LOGS=recompiles says why.",
+                "",
+            ),
             it if it.contains("LaunchHostFunc") => (rarely, HOST_FUNCTION),
             it if first_use::pins(it) => {
                 ("Pin that memory once, before the loop, and keep it.", "")
@@ -320,6 +328,19 @@ impl OddSteps {
     pub fn recur(&self) -> bool {
         self.every.is_some() || self.count >= cases::LOOP_MIN.value()
     }
+}
+
+/// Whether a range is one in which torch.compile compiles.
+fn compiles(name: &str) -> bool {
+    name.contains("dynamo_timed") || name.contains("_compile.compile_inner")
+}
+
+/// Whether torch.compile made several versions of one piece of code: "Torch-Compiled Region: 0/1" is the second of the first.
+fn compiled_twice(trace: &Trace) -> bool {
+    let names = trace.names();
+    let version = |id: u32| names.full(id).strip_prefix("Torch-Compiled Region: ");
+    let is_second = |it: &str| it.split_once('/').is_some_and(|it| !it.1.starts_with('0'));
+    (0..names.len() as u32).filter_map(version).any(is_second)
 }
 
 /// PyTorch's loader, as samples name it.

@@ -902,19 +902,19 @@ fn captures_at_the_same_time_count_once() {
 
 /// Steps that a range counts, of three kernels of 1 ms, launched ahead. In some the CPU saves for so long before.
 fn saving(count: i64, saves: fn(i64) -> bool, time: Ns) -> Verdict {
-    held_up(count, saves, time, false)
+    held_up(count, saves, time, Some("save_checkpoint"))
 }
 
 /// The same, or the recorder is at work meanwhile.
-fn held_up(count: i64, saves: fn(i64) -> bool, time: Ns, is_recording: bool) -> Verdict {
+fn held_up(count: i64, saves: fn(i64) -> bool, time: Ns, range: Option<&str>) -> Verdict {
     let mut scene = Scene::new();
     let mut now = 0;
     for step in 0..count {
         let from = now;
         if saves(step) {
-            match is_recording {
-                true => scene.overhead("Activity Buffer Flush", now, now + time),
-                false => scene.range(RangeKind::Nvtx, "save_checkpoint", 0, now, now + time),
+            match range {
+                None => scene.overhead("Activity Buffer Flush", now, now + time),
+                Some(it) => scene.range(RangeKind::Nvtx, it, 0, now, now + time),
             };
             now += time;
         }
@@ -1370,6 +1370,22 @@ fn what_a_headline_adds_of_another_thing_says_so() {
 }
 
 #[test]
+fn a_step_in_which_torch_compiles_again_is_told_what_to_change() {
+    let told = |range| {
+        let told = held_up(12, |step| step == 5, 20_000_000, Some(range));
+        let odd = told.odd.expect("an odd step");
+        (odd.sentence(), as_finding(&odd).advice)
+    };
+    let (sentence, advice) = told("_compile.compile_inner (dynamo_timed)");
+    sentence.must_have(" more in torch.compile, which compiles: ");
+    advice.must_have("dynamic=True");
+    // To look for what was compiled is no compiling.
+    let (sentence, advice) = told("TorchDynamo Cache Lookup");
+    sentence.must_lack("compiles");
+    advice.must_lack("dynamic=True");
+}
+
+#[test]
 fn odd_steps_that_lose_more_take_the_headline() {
     // Of eleven steps that are seen to their end, 3.01 ms each, one saves before the next begins: 20 of 53.1 ms.
     let once = saving(12, |step| step == 5, 20_000_000);
@@ -1441,7 +1457,7 @@ fn odd_steps_that_lose_more_take_the_headline() {
     assert_eq!(one(names).as_deref(), Some("different places"));
     assert_eq!(one(|_| "save").as_deref(), Some("save"));
     // What the recorder does is told as its own, and never first.
-    let recorded = held_up(42, |step| step % 10 == 5, 20_000_000, true);
+    let recorded = held_up(42, |step| step % 10 == 5, 20_000_000, None);
     assert!(recorded.text.starts_with("GPU-bound"), "{recorded:?}");
     let told = "every 10th step takes 20.0 ms more in recording itself (Activity Buffer Flush)";
     assert!(recorded.beside[0].starts_with(told), "{recorded:?}");

@@ -102,7 +102,7 @@ fn a_program_opens_on_its_typical_step_and_keys_lead_to_the_others() {
         (viewport.window, app.state.step_in_view()),
         (viewport.bounds, None)
     );
-    assert!(screen(&mut app).contains("20 steps of 10.0 ms · 1 odd"));
+    assert!(screen(&mut app).contains("19 steps of 10.0 ms · 1 odd · 1 unfinished"));
     press(&mut app, "]");
     assert_eq!(step(&app), typical);
 }
@@ -389,7 +389,7 @@ fn a_gap_that_has_left_the_view_is_told_of_no_more() {
 fn what_was_noticed_takes_no_keys_from_the_foot() {
     let foot = |width: u16| {
         let mut app = opened(Size::new(width, 24));
-        let former = "Python lines recorded by an older cuptop are not shown";
+        let former = "Python lines recorded by an older cuptop: record again";
         app.state.messages.noticed(LineFrom::Cuptop, true, former);
         screen(&mut app).lines().last().expect("a foot").to_owned()
     };

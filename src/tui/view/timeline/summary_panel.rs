@@ -91,9 +91,14 @@ impl SummaryPanel {
                 true => "; the first is not the headline's cause",
                 false => "",
             };
-            let title = format!("what could be better{of}{other}");
-            lines.push(SummaryLine::Title(title));
             let columns = usize::from(width).saturating_sub(4);
+            let title = format!("what could be better{of}{other}");
+            // How long they are together is the least of it.
+            let title = match title.split_once(" (") {
+                Some((short, _)) if pen::width(&title) > columns => short.to_owned(),
+                _ => title,
+            };
+            lines.push(SummaryLine::Title(title));
             let words = |f: &Finding| printable(&format!("{}{}", f.headline(), f.worth()));
             let told: Vec<_> = findings
                 .iter()
