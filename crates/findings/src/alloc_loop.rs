@@ -100,9 +100,9 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let waits = scope.devices.iter().max_by_key(|f| f.idle_ns);
     let mut beside = waits.map_or(0, |f| scope.ahead(f, bound, |_| false));
     if is_pinned {
-        // The CPU's caches know nothing of pages that are new each time: to fill them takes longer.
+        // The CPU's caches know nothing of pages that are new each time: to fill them takes longer, though no longer than to pin them.
         let is_work = |gap: &Gap, it: &Piece| scope.causes.group(*gap, it) == Group::Host;
-        beside += waits.map_or(0, |f| scope.idle_that(f, is_work));
+        beside += waits.map_or(0, |f| scope.idle_that(f, is_work)).min(time);
     }
     // No graph holds what takes memory: what launching costs is next.
     let launching = waits.map_or(0, |f| {

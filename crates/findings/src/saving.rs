@@ -372,8 +372,8 @@ impl Candidate {
             with = with.min((left * whatif.measured() as f64) as Ns);
         }
         // Of two cures together it may be more.
-        let is_own = self.finding.cures.first() == Some(&self.edit);
-        let cap = self.finding.cap_ns.filter(|_| is_own);
+        let is_alone = self.edit.edits.len() == 1 || self.finding.cures.first() == Some(&self.edit);
+        let cap = self.finding.cap_ns.filter(|_| is_alone);
         let cap = cap.map(|cap| share(cap.max(self.seen), whatif.whole()).min(1.0));
         let least = cap.map_or(0.0, |cap| (1.0 - cap) * whatif.measured() as f64) as Ns;
         let [predicted, low, high] = [

@@ -51,6 +51,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let idle = if is_each { found.bound_ns } else { idle };
     let without = (found.bound_ns - waits.late).max(idle);
     let title = title((f, &waits), by.as_deref(), idle, without) + &seen_at(line.as_ref());
+    let (cap, beside) = waits.most(found.bound_ns, is_each);
     let said = match by {
         _ if is_each => Some((
             f.part(found.bound_ns),
@@ -73,11 +74,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             why,
         }),
         instead_of: if is_each { &[Rule::LaunchBound] } else { &[] },
-        beside_ns: scope.beside(f, waits.gaps.iter().copied(), bound)
-            // What is done for many at once has fewer kernels.
-            + if is_each { launch_bound::batched(scope, f) } else { 0 },
+        beside_ns: beside,
         cure,
-        cap_ns: Some(f.idle_ns + hideable(scope, f)),
+        cap_ns: Some(cap),
         // Where what comes back is staged, the next call waits all the same.
         cures: match change {
             "pin" => "no-sync+pin".parse().into_iter().collect(),
@@ -354,6 +353,20 @@ impl<'s, 'a> Waits<'s, 'a> {
         } else {
             names
         }
+    }
+
+    /// What no cure can exceed, and what goes beside the bound.
+    fn most(&self, bound: Ns, is_each: bool) -> (Ns, Ns) {
+        let (scope, f) = (self.scope, self.f);
+        let beside = scope.beside(f, self.gaps.iter().copied(), bound);
+        let cap = f.idle_ns + hideable(scope, f);
+        if is_each {
+            // What is done for many at once has fewer kernels.
+            return (cap, beside + launch_bound::batched(scope, f));
+        }
+        // The thread that waits does the rest of its work all the same.
+        let cap = cap.min((self.removed() + self.late).max(bound));
+        (cap, beside.min((cap - bound).max(0)))
     }
 
     /// What all waits last. They keep engines from working beside each other, too, which is no idle time.
