@@ -2,7 +2,7 @@
 //!
 //! The root holds the figures of a device over the whole timeline or one pass (the definitions of the report's JSON).
 //! [`tables`] counts by name. [`shapes`] has the launches of each kernel ([`fill`]: how they fill a GPU; [`counted`]: what
-//! they do with it; [`class`]: what limits them). [`lost`] has what is on no record, [`launches`] what lies between a CUDA call and its operation, and
+//! they do with it; [`class`]: what limits them). [`lost`] has what is on no record, [`failed`] what returned an error, [`launches`] what lies between a CUDA call and its operation, and
 //! [`memory`] the device memory in use. [`passes`] cuts a scenario's run into variants and passes. The figures of a
 //! variant ([`variants`]) are those of one table ([`variants::measure`]). [`breakdown`] is for windows that are no pass,
 //! and [`steps`] finds the iterations of a program ([`serving`]: those of a
@@ -17,6 +17,7 @@ pub mod collectives;
 pub mod communication;
 pub mod counted;
 mod device;
+pub mod failed;
 pub mod fill;
 pub mod hardware;
 pub mod launches;

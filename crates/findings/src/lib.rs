@@ -19,7 +19,7 @@ mod default_stream;
 mod device_copies;
 mod double;
 mod exposed_collectives;
-pub mod failed;
+mod failed;
 pub mod fold;
 mod gil;
 mod graph_launch;
@@ -552,13 +552,13 @@ pub fn find(scope: &Scope, stop: &Stop) -> Vec<Finding> {
         .collect();
     findings.extend(uncured);
     let has = |rule| findings.iter().any(|f| f.rule == rule);
-    let failed = || failed::Failed::of(scope.trace, scope.causes.graph());
+    let failed = || figures::failed::Failed::of(scope.trace, scope.causes.graph());
     if has(Rule::FailedCalls) && failed().is_some_and(|failed| failed.is_all()) {
         // There is no other work to speak of.
         findings.retain(|f| f.rule == Rule::FailedCalls);
     }
     let is_program = scope.window.is_none() && scope.planned.is_none();
-    if is_program && failed::ended_early(scope.trace, scope.devices).is_some() {
+    if is_program && figures::failed::ended_early(scope.trace, scope.devices).is_some() {
         findings.retain(Finding::is_no_matter_of_time);
     }
     if findings.iter().any(|f| f.rule == Rule::LostRecords) {

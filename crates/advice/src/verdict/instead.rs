@@ -6,8 +6,8 @@ use activity::text::counted;
 use activity::units::duration;
 use causes::Causes;
 use figures::DeviceFigures;
+use figures::failed::{self, Failed};
 use figures::lost::Lost;
-use findings::failed::{self, Failed};
 use trace::Trace;
 
 /// Puts it there: `verdicts` are those of all devices together and of each.

@@ -16,7 +16,7 @@ use causes::stacks::LineShare;
 use causes::{Group, IdleCause};
 use figures::busy::{self, KernelTime, mostly};
 use figures::communication::is_communication;
-use findings::failed;
+use figures::failed;
 use jobs::{JobAnalysis, Stretch};
 use trace::{SourceKind, Trace, short};
 
