@@ -1,8 +1,8 @@
-//! Kernels in double precision on a card that has hardly any units for it.
+//! Kernels in double precision on a card that has hardly any units for it; on others, arrays that are so.
 
 use super::limits::{full, is_elementwise, name, time};
 use super::scope::Config;
-use super::{DeviceFigures, Finding, Says, Scope, Severity, configs};
+use super::{DeviceFigures, Finding, Says, Scope, Severity, configs, wide_data};
 use crate::thresholds;
 use activity::occupancy::blocks;
 use activity::stats::lower_median;
@@ -68,6 +68,10 @@ fn flat(scope: &Scope, f: &DeviceFigures, all: &[&Config]) -> Ns {
 }
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    few_units(scope, f).or_else(|| wide_data::check(scope, f))
+}
+
+fn few_units(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let capability = scope.trace.devices()[f.index].info.capability;
     let times = TIMES.iter().find(|it| it.0 == capability)?.1;
     let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();

@@ -10,6 +10,7 @@ mod around;
 pub mod asleep;
 mod attention;
 mod below_roof;
+mod coalescing;
 mod cold_start;
 mod configs;
 mod copy_bound;
@@ -68,6 +69,7 @@ mod under_filled;
 mod unfused;
 mod unwaited;
 mod watched;
+mod wide_data;
 mod words;
 
 use serde::{Serialize, Serializer};
@@ -456,6 +458,7 @@ rules! {
     CopyKernels "copy-kernels" Device(copying::check) [] "copying less";
     MatrixVector "matrix-vector" Device(matrix_vector::check) [] "batching or quantising";
     OwnKernels "own-kernels" Device(own_kernels::check) [] "a library's kernel";
+    Coalescing "coalescing" Device(coalescing::check) [] "coalescing once";
     TrainingMode "training-mode" Device(training_mode::check) [] "";
     ExposedCommunication "exposed-communication" Device(exposed_collectives::check) [] "overlapping communication";
     PageMigration "page-migration" Device(migrations::check) [] "prefetching pages";

@@ -1,5 +1,6 @@
 //! For each rule a small timeline that triggers it, and its cured twin that does not.
 
+mod anew;
 mod copies;
 mod first_use;
 mod graphs;

@@ -10,7 +10,7 @@ const TENTH: Ns = 100_000;
 
 /// Kernels one behind the other on an H200, sampled ten times a millisecond where shares are given.
 #[derive(Default)]
-struct Busy {
+pub(super) struct Busy {
     scene: Scene,
     at: Ns,
     samples: Vec<Hardware>,
@@ -18,7 +18,7 @@ struct Busy {
 
 impl Busy {
     /// A kernel of so many tenths of a millisecond, with its shares of DRAM, tensor cores and issue.
-    fn kernel(&mut self, name: &str, blocks: u32, tenths: Ns, shares: Option<[f64; 3]>) {
+    pub(super) fn kernel(&mut self, name: &str, blocks: u32, tenths: Ns, shares: Option<[f64; 3]>) {
         let shape = LaunchShape {
             grid: [blocks, 1, 1],
             block: [1024, 1, 1],
@@ -43,7 +43,7 @@ impl Busy {
         self.at = end;
     }
 
-    fn found(mut self, rule: &str) -> Option<Finding> {
+    pub(super) fn found(mut self, rule: &str) -> Option<Finding> {
         self.scene.device(DeviceInfo {
             uuid: Some(GPU),
             ..h200()
