@@ -5,9 +5,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{Copied, Finding, Occurrence, Says, Scope, declared, longest_first};
 use activity::text::listed;
 use activity::units::{duration, percent, share};
-use activity::{Activity, Direction, MemoryKind, Ns, Place, Span};
+use activity::{Activity, Direction, MemoryKind, Ns, Place, Span, What};
 use causes::graph::{CallId, EdgeKind, LATENCY_MAX, NONE};
-use causes::{Cause, Culprit, Group, Piece};
+use causes::{Cause, Culprit, Group, Piece, sum_by};
 use figures::DeviceFigures;
 use replay::{edits, program};
 use trace::{Engine, LaneId, engine_of};
@@ -147,7 +147,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         }),
         change: match are_apart {
             true => Vec::new(),
-            false => scope.change("streams", None),
+            false => match waited_with(scope, f).filter(|_| computes) {
+                Some(call) => scope.changes(&format!("{call}: {BEHIND_ALL}"), None),
+                None => scope.change("streams", None),
+            },
         },
         refused: are_apart.then(|| "they have streams of their own already".to_owned()),
         // Copies of pageable memory block whoever asks for them, on whatever stream.
@@ -159,6 +162,29 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         severity: found.severity.keep_where(scope.planned.is_some() && !are_apart),
         ..found
     })
+}
+
+const BEHIND_ALL: &str = "behind all batches, not behind each";
+
+/// The call that waits longest, of a program whose streams are there already.
+fn waited_with<'s>(scope: &'s Scope, f: &DeviceFigures) -> Option<&'s str> {
+    if whole_streams(scope, f) < 2 {
+        return None;
+    }
+    let calls = &scope.causes.graph().calls;
+    let waits = scope.processes(f).into_iter();
+    let waits = waits.flat_map(|process| calls.ended(process, Ns::MAX));
+    let waits = waits.filter(|it| calls.kind[**it as usize].is_wait());
+    let name = |it: &CallId| {
+        let (lane, row) = calls.at(*it);
+        match scope.trace.what(lane, row) {
+            What::Call(it) => Some(it.name),
+            _ => None,
+        }
+    };
+    let all = waits.filter_map(|it| Some((name(it)?, calls.span(*it).len())));
+    let most = sum_by(all).into_iter().next()?.0;
+    Some(scope.trace.names().short(most))
 }
 
 /// What to do about engines that take turns.

@@ -64,3 +64,40 @@ fn a_sparse_tensor_that_is_coalesced_each_time_is_told() {
     assert!(of(1, adds).is_none());
     assert!(of(10, "at::native::index_elementwise_kernel<float>").is_none());
 }
+
+/// Four streams take turns of a copy up, a kernel and a copy back of a millisecond each, and the CPU waits behind each turn.
+#[test]
+fn streams_that_are_waited_for_one_by_one_have_their_wait_named() {
+    let of = |streams: u32| {
+        let (mut scene, mut now) = (Scene::new(), 0);
+        for i in 0..16 {
+            let stream = 1 + i % streams;
+            scene.call("cudaMemcpyAsync", now, now + 5_000);
+            scene.copy(
+                Direction::H2D,
+                stream,
+                50 << 20,
+                now + 10_000,
+                now + 1_000_000,
+            );
+            scene.call("cudaLaunchKernel", now + 6_000, now + 9_000);
+            scene.kernel("weigh", stream, now + 1_001_000, now + 2_000_000);
+            scene.call("cudaMemcpyAsync", now + 10_000, now + 15_000);
+            scene.copy(
+                Direction::D2H,
+                stream,
+                50 << 20,
+                now + 2_001_000,
+                now + 3_000_000,
+            );
+            scene.call("cudaStreamSynchronize", now + 16_000, now + 3_005_000);
+            now += 3_010_000;
+        }
+        sick("no-overlap", &mut scene).change[0].to_string()
+    };
+    assert_eq!(
+        of(4),
+        "cudaStreamSynchronize: behind all batches, not behind each"
+    );
+    assert!(of(1).starts_with("try cudaStreamCreate"), "{}", of(1));
+}

@@ -1041,7 +1041,7 @@ fn copies_within_a_gpu_that_take_a_tenth_of_the_time() {
     let of = |micros: Ns| {
         let mut scene = Scene::new();
         for i in 0..10 {
-            let at = i * 1_000_000;
+            let at = i * (900 + micros).max(1_000) * 1000;
             scene.kernel("stencil", 1, at, at + 900_000);
             scene.copy(
                 Direction::D2D,
@@ -1067,4 +1067,12 @@ fn copies_within_a_gpu_that_take_a_tenth_of_the_time() {
         "pointers: swapped in place of cudaMemcpyDeviceToDevice"
     );
     cured("device-copies", &mut of(80));
+    // What takes more than all else is worth a warning.
+    let most = sick("device-copies", &mut of(1_000));
+    assert_eq!(most.severity, Severity::Warning);
+    let gain = most.gain(0.0);
+    assert_eq!(
+        gain.as_deref(),
+        Some("up to 10.0 ms from swapping pointers")
+    );
 }
