@@ -48,6 +48,7 @@ mod pageable;
 mod program;
 mod queue_full;
 mod race;
+mod recomputing;
 mod round_trips;
 mod saving;
 mod scope;
@@ -459,6 +460,7 @@ rules! {
     MatrixVector "matrix-vector" Device(matrix_vector::check) [] "batching or quantising";
     OwnKernels "own-kernels" Device(own_kernels::check) [] "a library's kernel";
     Coalescing "coalescing" Device(coalescing::check) [] "coalescing once";
+    Recomputing "recomputing" Device(recomputing::check) [] "a KV cache";
     TrainingMode "training-mode" Device(training_mode::check) [] "";
     ExposedCommunication "exposed-communication" Device(exposed_collectives::check) [] "overlapping communication";
     PageMigration "page-migration" Device(migrations::check) [] "prefetching pages";

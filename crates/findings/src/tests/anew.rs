@@ -101,3 +101,41 @@ fn streams_that_are_waited_for_one_by_one_have_their_wait_named() {
     );
     assert!(of(1).starts_with("try cudaStreamCreate"), "{}", of(1));
 }
+
+/// Sixteen passes of a model over `first` rows and some more each time, twice.
+#[test]
+fn passes_that_go_through_all_rows_again_want_a_kv_cache() {
+    let of = |first: u32, more: u32, other: &str| {
+        let mut busy = Busy::default();
+        for _ in 0..2 {
+            for pass in 0..16 {
+                let rows = first + more * pass;
+                busy.kernel(
+                    "at::native::vectorized_layer_norm_kernel<float>",
+                    rows,
+                    1,
+                    None,
+                );
+                busy.kernel(other, 2_904, 9, None);
+                busy.kernel(
+                    "at::native::vectorized_layer_norm_kernel<float>",
+                    rows,
+                    1,
+                    None,
+                );
+            }
+        }
+        busy.found("recomputing")
+    };
+    let found = of(512, 8, "gemm").expect("a pass again");
+    // Of 32 passes of 1.1 ms thirty are like the one before: 30 of 32 changes.
+    assert_eq!(found.bound_ns, 33_000_000);
+    found
+        .title
+        .must_begin("30 passes go through all rows of the one before again");
+    assert!(found.title.contains("512 to 632 blocks"), "{}", found.title);
+    // A KV cache: one row a text. Training: batches of lengths that differ, and a backward pass.
+    assert!(of(8, 0, "gemm").is_none());
+    assert!(of(512, 8, "at::native::layer_norm_backward_kernel").is_none());
+    assert!(of(512, 200, "gemm").is_none());
+}

@@ -1,0 +1,109 @@
+//! Passes of a model that each go through all rows of the one before again, and a few new ones: text that is made without a KV cache.
+
+use super::limits::{full, launched_at, name};
+use super::scope::Config;
+use super::words::seen_at;
+use super::{DeviceFigures, Finding, Says, Scope, configs};
+use activity::units::count;
+use activity::{NameId, Ns, What};
+use causes::sum_by;
+use figures::communication::has_any;
+use figures::remarks::is_backward;
+
+/// Kernels that have a block for each row or few of them: layer norms, and the mean of squares of one that PyTorch puts together. Those of
+/// attention grow with a KV cache, too.
+const NORMS: &str = "layer_norm LayerNorm rms_norm rmsnorm RMSNorm MeanOps";
+
+/// A pass has at most this part more rows than the one before it.
+const GROWTH: u64 = 8;
+
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    if !scope.has_name(|it| has_any(it, NORMS)) || scope.has_name(is_backward) {
+        return None;
+    }
+    let all = configs::of_device(scope, f).iter();
+    let norms: Vec<&Config> = all.filter(|it| has_any(full(scope, it), NORMS)).collect();
+    let by_name = norms.iter().map(|it| (it.shape.name, it.row.total_ns));
+    let of = sum_by(by_name).first()?.0;
+    let its: Vec<&Config> = norms.into_iter().filter(|it| it.shape.name == of).collect();
+    if !cases::LOOP_MIN.is_reached_by(its.len()) {
+        return None;
+    }
+    let rows = Growth::of(scope, f, of);
+    // What is computed again is all but the first pass of each text.
+    let again = share_of(rows.grown, rows.grown + rows.anew + 1);
+    let bound = (f.compute_ns as f64 * again) as Ns;
+    if !rows.is_steady() || !cases::LARGE_SHARE.is_reached_by(f.part(bound)) {
+        return None;
+    }
+    let ran = configs::ran(scope, f, &its).into_iter();
+    let places: Vec<_> = ran.map(|it| it.0).collect();
+    let line = launched_at(scope, &places).telling(scope.trace);
+    let found = scope.found(f.span_ns, bound, &configs::places(scope, f, &its));
+    Some(Finding {
+        title: format!(
+            "{} passes go through all rows of the one before again, and a few new ones ({}: {} to {} blocks){}",
+            count(rows.grown as u64),
+            name(scope, its[0]),
+            count(rows.least),
+            count(rows.most),
+            seen_at(line.as_ref()),
+        ),
+        advice: "Where a model makes text word by word, keep its keys and values (a KV cache): each pass then works on the new word alone.".to_owned(),
+        change: scope.change("kv-cache", line.as_ref()),
+        says: Some(Says::of_kernels(
+            f,
+            "each pass of the model goes through all rows again".to_owned(),
+        )),
+        ..found
+    })
+}
+
+fn share_of(part: usize, all: usize) -> f64 {
+    part as f64 / all.max(1) as f64
+}
+
+/// How the blocks of a kernel change from one launch to the next.
+struct Growth {
+    /// How often by a few more, and how often back to few.
+    grown: usize,
+    anew: usize,
+    least: u64,
+    most: u64,
+}
+
+impl Growth {
+    fn of(scope: &Scope, f: &DeviceFigures, name: NameId) -> Growth {
+        let blocks = scope.operations(f).filter_map(|(_, it)| match it.what {
+            What::Kernel(it) => {
+                let shape = scope.trace.shape(it.shape);
+                (shape.name == name).then(|| activity::occupancy::product(shape.grid))
+            }
+            _ => None,
+        });
+        let (mut growth, mut before) = (
+            Growth {
+                grown: 0,
+                anew: 0,
+                least: u64::MAX,
+                most: 0,
+            },
+            None,
+        );
+        for it in blocks {
+            (growth.least, growth.most) = (growth.least.min(it), growth.most.max(it));
+            match before {
+                Some(last) if it > last && it - last <= last / GROWTH => growth.grown += 1,
+                Some(last) if it != last => growth.anew += 1,
+                _ => {}
+            }
+            before = Some(it);
+        }
+        growth
+    }
+
+    /// Whether one pass after the other grows, and texts begin seldom.
+    fn is_steady(&self) -> bool {
+        cases::LOOP_MIN.is_reached_by(self.grown) && self.grown >= 4 * self.anew
+    }
+}
