@@ -14,7 +14,7 @@ use activity::text::{NAME_MAX, counted, cut_middle};
 use activity::units::{duration, percent};
 use activity::{Ns, Span};
 use causes::graph::NONE;
-use causes::stacks::StackCounts;
+use causes::stacks::{LineShare, StackCounts};
 use causes::{LAUNCH_GAP_MAX, sum_by};
 use figures::DeviceFigures;
 use figures::busy::{KernelTime, mostly};
@@ -72,10 +72,9 @@ pub(super) fn latency(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let ran = configs::ran(scope, f, &its).into_iter();
-    let line = is_attention.then(|| {
-        let places: Vec<_> = ran.map(|it| it.0).collect();
-        launched_at(scope, &places).telling(scope.trace)
-    });
+    let places: Vec<_> = ran.map(|it| it.0).collect();
+    let line = launched_at(scope, &places).telling(scope.trace);
+    let adds = adding(scope, most, line.as_ref());
     let whose = if is_attention {
         "attention, mostly "
     } else {
@@ -83,37 +82,48 @@ pub(super) fn latency(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     };
     Some(Finding {
         title: format!(
-            "{whose}{} takes {} ({}), limited by neither memory nor compute{why}{}",
+            "{whose}{} takes {} ({}), limited by neither memory nor compute{why}{}{}",
             name(scope, most),
             duration(taken),
             percent(f.part(taken)),
-            line.iter()
-                .flatten()
-                .map(|it| seen_at(Some(it)))
+            adds.iter()
+                .map(|at| format!("; it adds atomically at {at}"))
                 .collect::<String>(),
+            seen_at(line.as_ref()),
         ),
         advice: format!(
             "At its roofline limit it would take {} at best (try the edit `scale` in cuptop whatif). {}",
             duration(roof),
             match by_block(most).filter(|_| most.row.limit.starts_with("occupancy")) {
                 _ if is_attention => MASKED,
+                _ if adds.is_some() => ATOMIC,
                 _ if is_of_library(full(scope, most)) => OF_LIBRARY,
                 Some(limit) => more_warps(limit),
                 None =>
                     "Let neighbouring threads read neighbouring addresses, and raise occupancy or parallelism.",
             }
         ),
-        change: match &line {
-            Some(line) => scope.change("causal", line.as_ref()),
-            None => Vec::new(),
+        change: match is_attention {
+            true => scope.change("causal", line.as_ref()),
+            false => Vec::new(),
         },
         ..scope.found(f.span_ns, taken - roof, &configs::places(scope, f, &its))
     })
 }
 
+/// Where a kernel's source adds atomically, where that can be read here.
+fn adding(scope: &Scope, it: &Config, seen: Option<&LineShare>) -> Option<String> {
+    let own = scope.trace.names().full(it.shape.name);
+    let own = own.split(['(', '<']).next()?.rsplit([' ', ':']).next()?;
+    scope
+        .sources(seen)
+        .within(own, &["atomic_add", "atomicAdd", "atomic.add"])
+}
+
 /// What libraries call kernels that do all of attention.
 const ATTENTION: &str = "sdpa fmha flash_fwd flash_bwd";
 const MASKED: &str = "Where a mask only hides what comes later, say is_causal=True in place of attn_mask: half of the scores are left out then.";
+const ATOMIC: &str = "Atomic additions to few addresses wait for one another: add up within a block first (tl.sum, shared memory), and then once a block.";
 const OF_LIBRARY: &str =
     "It is a library's: other sizes, layouts or options choose another kernel.";
 

@@ -410,7 +410,12 @@ impl Scope<'_> {
 
     /// The same in words as `changes.txt` has them.
     pub(super) fn changes(&self, told: &str, seen: Option<&LineShare>) -> Vec<Change> {
-        Sources::of(self.trace, &self.program.files, seen).changes(told)
+        self.sources(seen).changes(told)
+    }
+
+    /// The source files of the program that can be read here, that of the line that was seen first.
+    pub(super) fn sources<'l>(&self, seen: Option<&'l LineShare>) -> Sources<'l> {
+        Sources::of(self.trace, &self.program.files, seen)
     }
 
     /// What the program calls CUDA through.

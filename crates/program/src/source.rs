@@ -57,6 +57,31 @@ impl<'l> Sources<'l> {
         Sources { files, seen }
     }
 
+    /// The first line in a function's own text that has one of some words, as "file.py:18". The function is one of Python, or a kernel in
+    /// CUDA C++, be it within a string.
+    pub fn within(&self, function: &str, words: &[&str]) -> Option<String> {
+        let indent = |line: &str| line.len() - line.trim_start().len();
+        let begins = |line: &str| {
+            let (python, kernel) = (format!("def {function}("), format!(" {function}("));
+            line.trim_start().starts_with(&python)
+                || line.contains("__global__") && line.contains(&kernel)
+        };
+        self.files.iter().find_map(|(path, text)| {
+            let mut lines = (1..).zip(text.lines());
+            let first = lines.find(|it| begins(it.1))?;
+            let left = indent(first.1);
+            // What closes the parameters, or opens the text, stands as far left.
+            let is_its = |line: &str| {
+                let line_of = line.trim_start();
+                line_of.is_empty() || line_of.starts_with([')', '{']) || indent(line) > left
+            };
+            let body = lines.take_while(|it| is_its(it.1));
+            let mut found = body.filter(|it| words.iter().any(|word| it.1.contains(word)));
+            let number = found.next()?.0;
+            Some(printable(&format!("{}:{number}", short_file(path))))
+        })
+    }
+
     /// The call of a function at the line that was seen, else the only one in all files.
     pub(super) fn call(&self, name: &str) -> Option<Call> {
         let is_word = |it: char| it.is_alphanumeric() || it == '_';
@@ -198,6 +223,20 @@ mod tests {
             sources("f(1)\nf(2)\n", None).call("f").is_none(),
             "nobody knows which"
         );
+    }
+
+    #[test]
+    fn a_word_is_found_within_a_functions_own_text() {
+        let text = "def other(x):\n    tl.atomic_add(x)\n\n@triton.jit\ndef tally(\n    votes,\n):\n    at = tl.load(votes)\n\n    \
+            tl.atomic_add(sums, at)\n\ndef last():\n    pass\ncode = r\"\"\"\n__global__ void count(int *a) {\n    \
+            atomicAdd(a, 1);\n}\n__global__ void none(int *a) {\n    a[0] = 1;\n}\n\"\"\"\n";
+        let all = sources(text, None);
+        let found = |name| all.within(name, &["atomic_add", "atomicAdd"]);
+        assert!(found("tally").is_some_and(|it| it.ends_with(":10")));
+        assert!(found("count").is_some_and(|it| it.ends_with(":16")));
+        for none in ["none", "last", "tall", "missing"] {
+            assert_eq!(found(none), None, "{none}");
+        }
     }
 
     #[test]
