@@ -1175,6 +1175,34 @@ def results_that_are_read(made):
         made.now = at + 662 * US
 
 
+def exchanges(made, own):
+    """Forty rounds of a kernel, a copy back, an exchange by MPI, so much work of the CPU, and a copy up."""
+    for i in range(40):
+        at = i * (61 * US + own)
+        made.call("cudaLaunchKernel", at, at + 3 * US)
+        made.kernel("stencil", at + 5 * US, at + 25 * US)
+        made.call("cudaMemcpyAsync", at + 10 * US, at + 13 * US)
+        made.copy("d2h", 8192, at + 26 * US, at + 28 * US)
+        made.call("cudaStreamSynchronize", at + 14 * US, at + 30 * US)
+        made.range("MPI_Sendrecv", at + 31 * US, at + 51 * US)
+        at += own
+        made.call("cudaMemcpyAsync", at + 52 * US, at + 55 * US)
+        made.copy("h2d", 8192, at + 56 * US, at + 58 * US)
+        made.call("cudaStreamSynchronize", at + 56 * US, at + 60 * US)
+
+
+@made
+def exchange_by_mpi(made):
+    """What is copied back goes to MPI, and what comes from it up at once."""
+    exchanges(made, 0)
+
+
+@made
+def exchange_that_the_cpu_works_on(made):
+    """The same with 120 us of the CPU behind MPI."""
+    exchanges(made, 120 * US)
+
+
 @made
 def syncs_before_staged_copies(made):
     """Twenty rounds: a kernel, a sync, 95 us later a copy of 128 KB to pageable memory, and 100 us of the CPU."""

@@ -281,6 +281,14 @@ table! {
         /// A call that loads code while the GPU works, and returns when that ends, waits for the GPU.
         LOAD_WAITS: Exception => ["loads_that_wait_for_kernels"];
     }
+    "host-exchange" {
+        /// The copies that MPI sends through the host are no values to gather: each round has its own.
+        EXCHANGED_COPY: Exception => ["exchange_by_mpi"];
+        /// Nor can the waits for them be left out.
+        EXCHANGED_WAIT: Exception => ["exchange_by_mpi"];
+        /// Where the CPU works on what comes back for most of the time, it makes what goes up.
+        WORKS_ON_EXCHANGED: Exception => ["exchange_that_the_cpu_works_on"];
+    }
     "sync-in-loop" {
         /// Few waits count where the device idles in and behind them for a large part of the time: a loop over a few large
         /// batches.

@@ -5,8 +5,10 @@
 //! the first time. [`needs`] tells which copies the CPU works on,
 //! [`nested`] which range of a thread is innermost, and [`stacks`] which line
 //! samples saw.
+//! [`around`] names the ranges around a call.
 //! [`evidence`] names the record that shows something. Nothing here needs more than the store.
 
+pub mod around;
 pub mod evidence;
 pub mod first_use;
 pub mod graph;

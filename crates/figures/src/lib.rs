@@ -8,7 +8,7 @@
 //! and [`steps`] finds the iterations of a program ([`serving`]: those of a
 //! server of a language model). [`off_cpu`] has what the CPU did in a gap. [`hardware`] has what
 //! counters said meanwhile, [`stalls`] what kernels waited for, [`remarks`] what stands out of them, and [`lines`] at which line the program was. [`nodes`] has
-//! who asked for what in a CUDA graph, and [`watching`] what recording may have cost.
+//! who asked for what in a CUDA graph, [`exchanges`] what MPI sends through the host, and [`watching`] what recording may have cost.
 
 pub mod breakdown;
 pub mod busy;
@@ -17,6 +17,7 @@ pub mod collectives;
 pub mod communication;
 pub mod counted;
 mod device;
+pub mod exchanges;
 pub mod failed;
 pub mod fill;
 pub mod hardware;

@@ -6,7 +6,6 @@
 //! `docs/FINDINGS.md` has a row of each rule for readers.
 
 mod alloc_loop;
-mod around;
 pub mod asleep;
 mod attention;
 mod below_roof;
@@ -19,6 +18,7 @@ mod declared;
 mod default_stream;
 mod device_copies;
 mod double;
+mod exchanges;
 mod exposed_collectives;
 mod failed;
 pub mod fold;
@@ -360,7 +360,7 @@ impl Rule {
         use Rule::*;
         matches!(
             self,
-            CopyBound | DeviceCopies | LowBandwidth | NoOverlap | Offloading
+            CopyBound | DeviceCopies | HostExchange | LowBandwidth | NoOverlap | Offloading
         ) || matches!(
             self,
             PageMigration | PageableCopy | RoundTrips | ThroughHost | TinyCopies
@@ -465,6 +465,7 @@ rules! {
     ExposedCommunication "exposed-communication" Device(exposed_collectives::check) [] "overlapping communication";
     PageMigration "page-migration" Device(migrations::check) [] "prefetching pages";
     SameDirectionStreams "same-direction-streams" Device(one_engine::check) [] "";
+    HostExchange "host-exchange" Device(exchanges::check) [] "sending from GPU to GPU";
     ThroughHost "through-host" Timeline(through_host::check) [] "copying directly between GPUs";
     IdleGpu "idle-gpu" Timeline(idle_gpu::check) [] "using both GPUs";
     Unfused "unfused" Device(unfused::check) ["fuse:once"] "fusing kernels";

@@ -5,16 +5,16 @@ use std::ops::RangeInclusive;
 
 use rustc_hash::FxHashSet;
 
-use super::words::seen_at;
+use super::words::{operators_cure, seen_at};
 use super::{Finding, Occurrence, Rule, Says, Scope, Severity};
-use super::{around, asleep, cold_start, host_bound};
+use super::{asleep, cold_start, host_bound};
 use crate::thresholds;
 use ::program::Framework;
 use activity::units::{self, bytes, duration, percent, share};
 use activity::{Copy, Direction, Ns, Span, What};
 use causes::graph::{CallId, OpId};
 use causes::stacks::{LineShare, StackCounts};
-use causes::{Bound, Cause, Gap, Group, Piece, Pieces, Shares, sum_by};
+use causes::{Bound, Cause, Gap, Group, Piece, Pieces, Shares, around, sum_by};
 use figures::DeviceFigures;
 use trace::{Measure, describe};
 
@@ -30,7 +30,14 @@ fn tells(rule: Rule, group: Group) -> bool {
     match group {
         Group::Host | Group::SetUp => matches!(
             rule,
-            HostBound | Asleep | ColdStart | AllocInLoop | SyncInLoop | Offloading | RoundTrips
+            HostBound
+                | Asleep
+                | ColdStart
+                | AllocInLoop
+                | SyncInLoop
+                | Offloading
+                | RoundTrips
+                | HostExchange
         ),
         Group::Launch => matches!(
             rule,
@@ -40,11 +47,12 @@ fn tells(rule: Rule, group: Group) -> bool {
                 | ColdStart
                 | OptimizerLaunches
                 | SyncInLoop
+                | HostExchange
                 | Turns
         ),
         Group::Sync => matches!(
             rule,
-            SyncInLoop | TinyCopies | PageableCopy | NoOverlap | Turns
+            SyncInLoop | HostExchange | TinyCopies | PageableCopy | NoOverlap | Turns
         ),
         Group::Queue | Group::Process | Group::Profiler | Group::Unknown => false,
     }
@@ -351,7 +359,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
             },
         ),
         next: way.next(),
-        advice: way.advice().to_owned() + waits.as_deref().map_or("", around::cure),
+        advice: way.advice().to_owned() + waits.as_deref().map_or("", operators_cure),
         says: says(f, time, &placed, waits, pages > 0),
         change: scope.change(change, None),
         is_of_pauses: placed.batch.is_some(),
@@ -501,7 +509,7 @@ fn waits_in(scope: &Scope, f: &DeviceFigures, at: &[(Ns, Span)]) -> Option<Strin
         .filter(|it| it.1 > 0)
         .collect();
     let sum: Ns = waits.iter().map(|it| it.1).sum();
-    let name = around::by_name(scope, waits.iter().copied(), around::innermost);
+    let name = around::by_name(scope.causes, waits.iter().copied(), around::innermost);
     let name = name.first().filter(|it| 2 * it.1 >= sum)?;
     let is_told = cases::LOOP_MIN.is_reached_by(waits.len()) && 2 * sum >= f.idle_ns;
     let part = percent(share(sum, f.idle_ns).min(1.0));

@@ -1,10 +1,10 @@
 //! Work that goes from the GPU to the CPU and back, round after round: an optimizer on the CPU, offloaded weights.
 
-use super::around::Around;
 use super::{Copied, DeviceFigures, Finding, Occurrence, Rule, Says, Scope};
 use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{bytes, duration, percent};
 use activity::{Copy, Direction, Ns, Span};
+use causes::around::Around;
 use causes::graph::{CallId, Engine};
 use causes::{Bound, needs};
 use rustc_hash::FxHashMap;

@@ -1,10 +1,10 @@
 //! An optimizer that launches its kernels for one parameter after the other, while the GPU waits for launches.
 
-use super::around::{Around, OPTIMIZER};
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first};
 use activity::anonymous::{is_own, short_file};
 use activity::units::{count, percent, share};
 use activity::{Frame, Ns, What};
+use causes::around::{Around, OPTIMIZER};
 use causes::graph::NONE;
 use causes::stacks::{LineShare, StackCounts};
 use causes::{Bound, Gap, Group, LAUNCH_GAP_MAX, Piece};

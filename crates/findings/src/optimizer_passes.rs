@@ -3,13 +3,13 @@
 //! PyTorch's `foreach` updates all parameters with one `multi_tensor_apply_kernel` for each operation of the formula, so that each reads and writes them
 //! anew; `fused=True` makes one kernel of these (torch.optim's docs, 2.11).
 
-use super::around::{Around, OPTIMIZER};
 use super::limits::{full, time};
 use super::optimizer::FUSED;
 use super::scope::Config;
 use super::{Finding, Says, Scope, Severity, configs};
 use activity::Ns;
 use activity::units::duration;
+use causes::around::{Around, OPTIMIZER};
 use causes::graph::NONE;
 use causes::sum_by;
 use figures::DeviceFigures;

@@ -3,7 +3,6 @@
 use figures::remarks::is_backward;
 use rustc_hash::FxHashSet;
 
-use super::around::Around;
 use super::configs;
 use super::no_overlap::has_one_batch;
 use super::scope::Config;
@@ -13,6 +12,7 @@ use crate::thresholds;
 use ::program::Framework;
 use activity::units::{bytes, duration, rate};
 use activity::{Direction, Ns, What};
+use causes::around::Around;
 use causes::graph::{CallId, Engine, Graph, NONE, OpId};
 use causes::stacks::StackCounts;
 use causes::{Cause, Culprit, Gap, Piece};

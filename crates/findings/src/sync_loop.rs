@@ -1,18 +1,17 @@
 //! A wait for the GPU between one launch and the next, over and over.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::around::{self, told};
-use super::launch_bound;
 use super::no_overlap::Engines;
-use super::words::{every_kernels, seen_at};
+use super::words::{every_kernels, operators_cure, seen_at};
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first};
+use super::{exchanges, launch_bound};
 use activity::text::listed;
 use activity::units::{count, duration, percent};
 use activity::{Direction, Ns, Span, What};
 use causes::graph::{CallId, CallKind, NONE};
 use causes::stacks::StackCounts;
-use causes::{Bound, Cause, Culprit, Gap, Group, Piece, first_use, needs};
+use causes::{Bound, Cause, Culprit, Gap, Group, Piece, around, first_use, needs};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // What is idle around waits is a part of what is idle.
@@ -47,7 +46,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let (advice, change, cure) = waits.advice(is_each);
     let found = scope.found(f.span_ns, bound, &waits.longest_first());
     let by = waits.told();
-    let of_op = by.as_deref().map_or("", around::cure);
+    let of_op = by.as_deref().map_or("", operators_cure);
     let idle = if is_each { found.bound_ns } else { idle };
     let without = (found.bound_ns - waits.late).max(idle);
     let title = title((f, &waits), by.as_deref(), idle, without) + &seen_at(line.as_ref());
@@ -146,6 +145,8 @@ struct Waits<'s, 'a> {
     /// The gaps that it lies in.
     gaps: Vec<Span>,
     seen: StackCounts,
+    /// Calls of exchanges through the host's memory, which another rule tells of.
+    exchanged: FxHashSet<CallId>,
     /// Whether the CPU works on what it waits for at others.
     has_needed: bool,
     /// Whether the program has managed memory: what the CPU works on behind a sync may be that.
@@ -162,6 +163,8 @@ impl<'s, 'a> Waits<'s, 'a> {
             spans: Vec::new(),
             gaps: Vec::new(),
             seen: StackCounts::default(),
+            exchanged: exchanges::of_device(scope, f)
+                .map_or_else(FxHashSet::default, |it| it.calls),
             has_needed: false,
             is_managed: scope.planned.is_none() && scope.is_managed(f),
         };
@@ -186,7 +189,9 @@ impl<'s, 'a> Waits<'s, 'a> {
     fn add(&mut self, wait: CallId, gap: &Gap, piece: &Piece) {
         let (scope, calls) = (self.scope, &self.scope.causes.graph().calls);
         let is_search = self.operator(wait).is_some_and(first_use::is_search);
-        if cases::SEARCH.holds(is_search) {
+        if cases::SEARCH.holds(is_search)
+            || cases::EXCHANGED_WAIT.holds(self.exchanged.contains(&wait))
+        {
             return;
         }
         let may_read = self.is_managed && piece.cause == Cause::Host;
@@ -217,7 +222,9 @@ impl<'s, 'a> Waits<'s, 'a> {
     /// Who waits, where one does for most of it.
     fn told(&self) -> Option<String> {
         let waits = self.by_wait.iter().map(|(&wait, &time)| (wait, time));
-        let most = around::by_name(self.scope, waits, told).into_iter().next();
+        let most = around::by_name(self.scope.causes, waits, around::told)
+            .into_iter()
+            .next();
         most.filter(|it| 2 * it.1 >= self.sum())
             .map(|it| it.0)
             .or_else(|| self.sizes())
@@ -346,7 +353,7 @@ impl<'s, 'a> Waits<'s, 'a> {
     /// The operators of PyTorch that wait most, two at most. Some, such as nonzero, wait for a value of their own.
     fn operators(&self) -> Vec<String> {
         let waits = self.by_wait.keys().map(|&wait| (wait, 1));
-        let names = around::by_name(self.scope, waits, around::outermost).into_iter();
+        let names = around::by_name(self.scope.causes, waits, around::outermost).into_iter();
         let names: Vec<String> = names.take(2).map(|it| it.0).collect();
         if names.is_empty() {
             self.sizes().into_iter().collect()

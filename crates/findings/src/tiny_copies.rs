@@ -1,5 +1,6 @@
 //! Many copies so small that their fixed cost is all they are.
 
+use super::exchanges;
 use super::sync_loop::is_dense;
 use super::words::{every_kernels, seen_at};
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope};
@@ -70,6 +71,12 @@ struct Tiny {
 impl Tiny {
     fn of(scope: &Scope, figures: &DeviceFigures) -> Tiny {
         let mut tiny = Tiny::default();
+        let exchanged = exchanges::of_device(scope, figures);
+        let is_exchanged = |call| {
+            exchanged
+                .as_ref()
+                .is_some_and(|it| it.calls.contains(&call))
+        };
         // Copies follow each other on their stream: what lies between two tiny ones goes with them.
         let mut last: Option<(usize, usize, Ns, CallId)> = None;
         for &((lane, row), span, copy) in scope.copies(figures) {
@@ -78,11 +85,11 @@ impl Tiny {
             let is_tiny = is_asked
                 && matches!(copy.direction, Direction::H2D | Direction::D2H)
                 && copy.bytes <= Copy::TINY_BYTES;
-            if !is_tiny {
-                continue;
-            }
             let graph = scope.causes.graph();
             let call = graph.call_at((lane, row));
+            if !is_tiny || cases::EXCHANGED_COPY.holds(is_exchanged(call)) {
+                continue;
+            }
             let called = match call {
                 NONE => 0,
                 call => graph.calls.span(call).len(),

@@ -52,7 +52,7 @@ const STRETCH: usize = 1 << 14;
 /// What answers for gaps.
 #[derive(Clone, Debug)]
 pub struct Causes<'a> {
-    trace: &'a Trace,
+    pub(crate) trace: &'a Trace,
     graph: &'a Graph,
     ready: Arc<Ready>,
 }

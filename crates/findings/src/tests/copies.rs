@@ -1076,3 +1076,56 @@ fn copies_within_a_gpu_that_take_a_tenth_of_the_time() {
         Some("up to 10.0 ms from swapping pointers")
     );
 }
+
+/// Rounds of a kernel, a copy back, a call between or around, and a copy up; the CPU works for `own` behind that call.
+fn exchange(name: &str, bytes: u64, around: bool, own: Ns) -> Scene {
+    let mut scene = Scene::new();
+    for at in (0..40).map(|i| i * (61_000 + own)) {
+        scene.call("cudaLaunchKernel", at, at + 3_000);
+        scene.kernel("stencil", 1, at + 5_000, at + 25_000);
+        scene.call("cudaMemcpyAsync", at + 10_000, at + 13_000);
+        scene.copy(Direction::D2H, 1, bytes, at + 26_000, at + 28_000);
+        scene.call("cudaStreamSynchronize", at + 14_000, at + 30_000);
+        let up = at + own + 52_000;
+        let (from, to) = match around {
+            true => (at + 9_000, up + 8_500),
+            false => (at + 31_000, at + 51_000),
+        };
+        scene.range(RangeKind::CpuOp, name, 0, from, to);
+        scene.call("cudaMemcpyAsync", up, up + 3_000);
+        scene.copy(Direction::H2D, 1, bytes, up + 4_000, up + 6_000);
+        scene.call("cudaStreamSynchronize", up + 3_500, up + 8_000);
+    }
+    scene
+}
+
+#[test]
+fn data_that_mpi_sends_through_the_host() {
+    for around in [false, true] {
+        let found = sick(
+            "host-exchange",
+            &mut exchange("MPI_Sendrecv", 8192, around, 0),
+        );
+        // From its call to the end of the wait for the copy up a round takes 50 us, of which the kernel runs for 15. The last copy ends
+        // 2 us before that.
+        assert_eq!((found.count, found.bound_ns), (40, 40 * 35_000 - 2_000));
+        found.title.must_begin("processes exchange data through the host's memory, by MPI_Sendrecv: 40 copies of 8 KiB back, and as many up");
+        let is_given = found
+            .advice
+            .starts_with("MPI was given pointers of the GPU");
+        assert_eq!(is_given, around, "{}", found.advice);
+        for rule in ["sync-in-loop", "tiny-copies", "no-overlap"] {
+            cured(rule, &mut exchange("MPI_Sendrecv", 8192, around, 0));
+        }
+    }
+    // Values that the CPU looks at, results that it works on, and a barrier are no exchange.
+    for (name, bytes, own) in [
+        ("MPI_Allreduce", 8, 0),
+        ("MPI_Sendrecv", 8192, 120_000),
+        ("MPI_Barrier", 8192, 0),
+    ] {
+        cured("host-exchange", &mut exchange(name, bytes, false, own));
+        sick("tiny-copies", &mut exchange(name, bytes, false, own));
+    }
+    sick("sync-in-loop", &mut exchange("MPI_Barrier", 8192, false, 0));
+}

@@ -2,21 +2,22 @@
 
 use rustc_hash::FxHashMap;
 
-use super::Scope;
+use crate::graph::{CallId, Graph};
+use crate::nested::{LEVELS, NONE, Nested};
+use crate::{Causes, sum_by};
 use activity::{Ns, RangeKind};
-use causes::graph::{CallId, Graph};
-use causes::nested::{LEVELS, NONE, Nested};
-use causes::sum_by;
 use trace::{LaneId, LaneKey, LaneKind, Trace};
 
 /// Of the threads that somebody asked for.
-pub(super) struct Around<'t> {
+#[derive(Debug)]
+pub struct Around<'t> {
     trace: &'t Trace,
     nested: FxHashMap<LaneId, Option<(LaneId, Nested)>>,
 }
 
 impl<'t> Around<'t> {
-    pub(super) fn new(trace: &'t Trace) -> Self {
+    /// Of the threads of a timeline.
+    pub fn new(trace: &'t Trace) -> Self {
         Around {
             trace,
             nested: FxHashMap::default(),
@@ -24,12 +25,12 @@ impl<'t> Around<'t> {
     }
 
     /// Those around the beginning of a call, innermost first.
-    pub(super) fn call(&mut self, graph: &Graph, call: CallId) -> Vec<&'t str> {
+    pub fn call(&mut self, graph: &Graph, call: CallId) -> Vec<&'t str> {
         self.at(graph.calls.at(call).0, graph.calls.start[call as usize])
     }
 
     /// Those of the thread whose calls are on a lane, at a moment.
-    pub(super) fn at(&mut self, calls: LaneId, time: Ns) -> Vec<&'t str> {
+    pub fn at(&mut self, calls: LaneId, time: Ns) -> Vec<&'t str> {
         let trace = self.trace;
         let known = self.nested.entry(calls);
         let Some((lane, nested)) = known.or_insert_with(|| of_thread(trace, calls)) else {
@@ -47,13 +48,13 @@ impl<'t> Around<'t> {
 }
 
 /// What was around calls by these names, most of what each call counts for first.
-pub(super) fn by_name(
-    scope: &Scope,
+pub fn by_name(
+    causes: &Causes<'_>,
     calls: impl Iterator<Item = (CallId, Ns)>,
     name: impl Fn(&[&str]) -> Option<String>,
 ) -> Vec<(String, Ns)> {
-    let mut around = Around::new(scope.trace);
-    let mut names = |call| name(&around.call(scope.causes.graph(), call));
+    let mut around = Around::new(causes.trace);
+    let mut names = |call| name(&around.call(causes.graph(), call));
     sum_by(calls.filter_map(|(call, counts)| Some((names(call)?, counts))))
 }
 
@@ -62,37 +63,15 @@ const PARTS: &str = "aten::_local_scalar_dense aten::copy_ aten::_to_copy aten::
 
 /// The innermost of PyTorch's operators among names, which are innermost first, that says what is done: `aten::matmul` of sparse matrices
 /// waits in `aten::_coalesce`.
-pub(super) fn innermost(names: &[&str]) -> Option<String> {
+pub fn innermost(names: &[&str]) -> Option<String> {
     let ops = || names.iter().take_while(|it| it.starts_with("aten::"));
     let is_part = |name: &str| PARTS.split(' ').any(|it| it == name);
     let op = ops().find(|it| !is_part(it)).or(ops().last())?;
     Some((*op).to_owned())
 }
 
-/// What helps where an operator needs a number from the GPU, by its name in a sentence.
-pub(super) fn cure(named: &str) -> &'static str {
-    let cures = [
-        (
-            "aten::_coalesce",
-            " Coalesce the sparse matrix once, before the loop, or keep it in CSR.",
-        ),
-        (
-            "aten::nonzero",
-            " Its result, as that of x[mask], has a size that only the GPU knows: fixed sizes or torch.where(mask, a, b) need no sync.",
-        ),
-        (
-            "unique",
-            " Its result has a size that only the GPU knows: do it once for many, or on the CPU before.",
-        ),
-    ];
-    let mut ops = named.split(' ').filter(|it| it.starts_with("aten::"));
-    let op = ops.next().unwrap_or_default();
-    let found = cures.iter().find(|it| op.contains(it.0));
-    found.map_or("", |it| it.1)
-}
-
 /// The outermost of PyTorch's operators among names, which are innermost first.
-pub(super) fn outermost(names: &[&str]) -> Option<String> {
+pub fn outermost(names: &[&str]) -> Option<String> {
     let is_op = |name: &&&str| name.starts_with("aten::");
     names.iter().rfind(is_op).map(|it| (*it).to_owned())
 }
@@ -112,10 +91,10 @@ fn of_thread(trace: &Trace, calls: LaneId) -> Option<(LaneId, Nested)> {
 }
 
 /// PyTorch's ranges around the step of an optimizer.
-pub(super) const OPTIMIZER: &str = "Optimizer.step#";
+pub const OPTIMIZER: &str = "Optimizer.step#";
 
 /// Who did it: the innermost op that says so, and the program's own range around all ("aten::item in Optimizer.step#Adam.step").
-pub(super) fn told(names: &[&str]) -> Option<String> {
+pub fn told(names: &[&str]) -> Option<String> {
     let is_op = |name: &&&str| name.starts_with("aten::");
     let mut ops = names.iter().take_while(is_op);
     // Ranges of one length lie in no order.
