@@ -206,6 +206,20 @@ def library_that_starts(made):
 
 
 @made
+def library_that_starts_before_work(made):
+    """The same with an event and 0.3 s of the program's own work behind the library's start."""
+    for _ in range(4):
+        made.launch("a")
+    for i in range(120):
+        made.call("cuGetProcAddress_v2", made.now + i * US, made.now + i * US + 500)
+    made.now += 80 * MS
+    made.call("cudaEventCreate", made.now, made.now + 5 * US)
+    made.now += 300 * MS
+    for _ in range(4):
+        made.launch("gemm")
+
+
+@made
 def pages_that_are_locked(made):
     """Memory of the host is locked between two kernels, as a loop does: seven times for 0.2 ms, then for 1 ms, 715 ms and 4 us."""
     made.call("cudaLaunchKernel", -3 * S, -3 * S + 3 * US)

@@ -47,6 +47,8 @@ table! {
         SLOW_QUESTION: Exception => ["slow_question"];
         /// A library that starts asks the driver where so many functions are.
         STARTS_LIBRARY: Count = 100 or usize::MAX => ["library_that_starts"];
+        /// A library that starts is not without calls for 0.1 s once it has asked: the program works on.
+        WORKS_ON: Exception => ["library_that_starts_before_work"];
         /// A launch that failed does not load less when it is tried again, so that it tells nothing of a launch's time.
         FAILED_LAUNCH: Exception => ["launches_that_fail"];
         /// Where most launches load code, only the others tell what a launch takes.

@@ -51,6 +51,8 @@ pub struct FirstUse {
     /// Of those kernels the ones that a library was started for, and those that were compiled for all that is known.
     pub started: FxHashSet<OpId>,
     pub compiled: FxHashSet<OpId>,
+    /// And those that ranges or samples show to be compiled. Of others a name or what was loaded last tells that, and no record.
+    pub seen: FxHashSet<OpId>,
     /// Of `calls`, those that made their process's context.
     pub opening: FxHashSet<(LaneId, usize)>,
     /// What launches of a kernel for the first time began, of a program that was seen to load its kernels one by one then.
@@ -63,6 +65,7 @@ struct Made {
     span: Span,
     starts: bool,
     compiles: bool,
+    is_seen: bool,
 }
 
 /// So many kernels that run for the first time, and so many calls that are slow then, tell a program that starts.
@@ -89,6 +92,7 @@ impl FirstUse {
             calls: slow,
             started: those(|it| it.starts),
             compiled: those(|it| it.compiles),
+            seen: those(|it| it.is_seen),
             made: made.iter().map(|(op, it)| (*op, it.span)).collect(),
             operators,
         }

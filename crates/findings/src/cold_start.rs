@@ -202,6 +202,7 @@ impl Cold<'_, '_> {
             // Others make PTX themselves, on purpose.
             + match self.has.is_compiled(time) && self.scope.framework() == Framework::Cuda {
                 true => " The driver also compiles PTX for this GPU: build for its architecture (nvcc -arch), so that the program brings machine code.",
+                false if is_mostly(Work::Building) && self.has.is_guess() => " No record shows the compiler: a kernel is launched for the first time behind it.",
                 false => "",
             }
     }
@@ -386,12 +387,16 @@ impl Cold<'_, '_> {
                     false if is_compiled && seen.are_of_building(scope.trace) => Work::Building,
                     false => Work::Before,
                 };
+                let all = self.on_all(span, place);
+                if work == Work::Building && !first.seen.contains(&op) {
+                    self.has.unseen.push(all);
+                }
                 if let Some(kernel) = first_use::kernel(scope.trace, graph, op)
                     && work == Work::Building
                 {
                     self.is_rebuilt |= !self.built.insert(kernel);
                 }
-                self.has.add(work, self.on_all(span, place));
+                self.has.add(work, all);
                 let gap = |device| Occurrence::Gap(device, span);
                 let at = scope.causes.device(op).map_or(Occurrence::Row(place), gap);
                 self.at.push((span.len(), at));
@@ -490,6 +495,8 @@ enum Work {
 struct Has {
     spans: [Vec<Span>; WORKS.len()],
     all: FxHashSet<Span>,
+    /// Of what was built, what no record shows.
+    unseen: Vec<Span>,
     /// Whether the driver's compiler was there.
     compiler: bool,
 }
@@ -534,17 +541,31 @@ impl Has {
             .filter(|it| it.1.saturating_mul(20) >= time && it.1 > 0)
             .collect();
         match parts[..] {
-            [(at, _)] => (
-                Span::union_len(self.spans[at].clone()),
-                WORKS[at].to_owned(),
-            ),
+            [(at, _)] => (Span::union_len(self.spans[at].clone()), self.name(at)),
             _ => {
                 let parts = parts.iter();
-                let parts = parts.map(|&(at, own)| format!("{} ({})", WORKS[at], duration(own)));
+                let parts =
+                    parts.map(|&(at, own)| format!("{} ({})", self.name(at), duration(own)));
                 let parts: Vec<String> = parts.collect();
                 (time, listed(&parts))
             }
         }
+    }
+
+    /// What is done, and whether that is a guess.
+    fn name(&self, at: usize) -> String {
+        let is_guess = at == Work::Building as usize && self.is_guess();
+        format!(
+            "{}{}",
+            WORKS[at],
+            if is_guess { ", most likely" } else { "" }
+        )
+    }
+
+    /// Whether no record shows most of what was built.
+    fn is_guess(&self) -> bool {
+        let unseen = Span::union_len(self.unseen.clone());
+        unseen > 0 && 2 * unseen >= self.sum_of(Work::Building)
     }
 
     /// Whether compiling took long, where a load or a first launch may be it. That a context opens the compiler says nothing.

@@ -111,7 +111,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // What runs beside them already hides nothing more.
     let beside = (f.busy_ns - collectives.took).max(0);
     if !cases::WORTH_SHARE.is_reached_by(f.part(beside)) {
-        return None;
+        return only(scope, f, &rows, most);
     }
     let waits = likely_waited(long, waited);
     let (advice, hides) = advice(scope, rows.first().copied()?, 10 * alone < collectives.took);
@@ -140,6 +140,22 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         },
         cure,
         ..scope.found(f.span_ns, (alone - waited).clamp(0, beside), &at)
+    })
+}
+
+/// What is said where one collective is all that ran. The protocol in the name of its kernel is none: NCCL calls all of them so.
+fn only(scope: &Scope, f: &DeviceFigures, rows: &[(usize, usize)], name: &str) -> Option<Finding> {
+    let (&[row], None, 1) = (rows, scope.ranks, f.kernels) else {
+        return None;
+    };
+    Some(Finding {
+        title: format!(
+            "one collective is all that was recorded, {name}: it sends data, or waits for a rank that comes late"
+        ),
+        advice: "The traces of the other ranks show which one came last, and what it did before."
+            .to_owned(),
+        gain: Some("one operation: see the other ranks whether one came late".to_owned()),
+        ..scope.found(f.span_ns, 0, &[Occurrence::Row(row)])
     })
 }
 

@@ -53,6 +53,8 @@ pub(super) struct Split {
     pub seen: FxHashMap<Bound, StackCounts>,
     /// Idle time in `Host` of which the cause is likely, and no fact.
     pub likely: Ns,
+    /// Idle time in which kernels are likely compiled: no record shows it.
+    pub unseen: Ns,
     /// Waits of `Sync`.
     pub syncs: u64,
     /// Kernels, and copies to and from memory of the host.
@@ -198,6 +200,7 @@ impl Split {
             (&mut self.graphs, other.graphs),
             (&mut self.turns, other.turns),
             (&mut self.likely, other.likely),
+            (&mut self.unseen, other.unseen),
         ] {
             *into += from;
         }
@@ -457,6 +460,10 @@ impl Split {
             *self.host_by.entry(doing()).or_default() += inside;
         }
         let is_known = piece.cause.is_of_host() && piece.cause != Cause::Unknown;
+        let is_unseen = || causes.makes(next, piece) && !causes.first_use().seen.contains(&next);
+        if doing() == CpuWork::Build && is_unseen() {
+            self.unseen += time;
+        }
         if is_known && causes.is_first(next, piece) {
             *self.cold.entry(doing()).or_default() += time;
         } else if causes.is_once(next, piece) {

@@ -97,7 +97,8 @@ impl Told<'_> {
             }
             Bound::Host => {
                 let (time, [mut doing, name]) = self.cpu_work();
-                if 2 * self.split.likely > self.split.time_of(Bound::Host) {
+                let is_said = doing.starts_with("likely ");
+                if !is_said && 2 * self.split.likely > self.split.time_of(Bound::Host) {
                     doing.insert_str(0, "likely ");
                 }
                 self.idle("CPU-bound", share(time, self.split.whole()), &[doing, name])

@@ -26,6 +26,8 @@ struct Making {
     /// Whether a tenth of it loaded code, and whether a name says that the kernel was compiled.
     loads: bool,
     compiles: bool,
+    /// Whether ranges or samples show that.
+    is_seen: bool,
     /// Whether a library was started meanwhile: it asks the driver where each function is.
     starts: bool,
 }
@@ -41,9 +43,28 @@ struct Between {
     /// Whether it linked what a compiler made, and whether what it loaded last lay in memory.
     links: bool,
     brings: bool,
+    /// When its last call returned, whether that was such a question, and since when it was at something else than CUDA.
+    ended: Ns,
+    asks: bool,
+    works: Option<Ns>,
 }
 
 impl Between {
+    /// Takes a call in. A library that starts is not without calls for long, once it has asked all of its questions.
+    fn pass(&mut self, call: Span, asks: bool) {
+        let is_quiet = call.start - self.ended >= JIT_MIN && !self.asks;
+        if self.works.is_none() && cases::WORKS_ON.holds(is_quiet && self.has_asked()) {
+            self.works = Some(self.ended);
+        }
+        (self.ended, self.asks) = (call.end, asks);
+        self.asked += usize::from(asks);
+    }
+
+    /// Whether a library asked the driver where its functions are.
+    fn has_asked(&self) -> bool {
+        cases::STARTS_LIBRARY.is_reached_by(self.asked)
+    }
+
     /// Whether what lies before a launch ends with loading a kernel that the program made, or found in a cache.
     /// Nothing else of CUDA comes before its launch. A load that takes most of it waits for the GPU, or compiles PTX by itself.
     fn ends_with_code(&self, launch: Ns) -> bool {
@@ -68,6 +89,9 @@ impl Between {
             asked: 0,
             links: false,
             brings: false,
+            ended: since,
+            asks: false,
+            works: None,
         }
     }
 }
@@ -82,9 +106,13 @@ pub(super) fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, Made> {
     let mut anew = Vec::new();
     for call in 0..calls.len() as CallId {
         let (lane, span) = (calls.at(call).0, calls.span(call));
+        let name = graph.function(trace, call);
+        if let Some(it) = threads.get_mut(&lane) {
+            // It asks the driver where a function is.
+            it.pass(span, name.starts_with("cuGetProcAddress"));
+        }
         match calls.kind[call as usize] {
             CallKind::Load => {
-                let name = graph.function(trace, call);
                 let load = |it: &mut Between| {
                     (it.loading, it.loaded) = (it.loading + span.len(), span.end);
                     it.links |= name.starts_with("cuLinkComplete");
@@ -93,13 +121,6 @@ pub(super) fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, Made> {
                     }
                 };
                 threads.entry(lane).and_modify(load);
-            }
-            CallKind::Other => {
-                // It asks the driver where a function is.
-                let asks = graph.function(trace, call).starts_with("cuGetProcAddress");
-                threads
-                    .entry(lane)
-                    .and_modify(|it| it.asked += usize::from(asks));
             }
             // A wait for nothing parts nothing.
             kind if kind.is_wait() && calls.waited[call as usize] == NONE => {}
@@ -147,20 +168,27 @@ impl Making {
         let few = made.len() / cases::OUTLIER.value();
         let name = trace.names().full(kernel);
         let is_drivers = graph.function(trace, call).starts_with("cuLaunchKernel");
-        Making {
-            op: calls.first_op[call as usize],
-            span: made,
-            loads: cases::BUILDS.holds(before.loading >= few),
-            compiles: is_drivers
+        let seen = || compiles(trace, lane, made, &before.waits(start - few));
+        let is_seen = cases::COLD_MIN.is_reached_by(made.len()) && seen();
+        let is_known = is_seen
+            || cases::FEW_MIN.is_reached_by(made.len())
+                && cases::COMPILED_NAME.holds(is_compiled(name));
+        let compiles = is_known
+            || is_drivers
                 && made.len() >= JIT_MIN
                 && before.ends_with_code(start)
-                && !is_librarys(name)
-                || cases::FEW_MIN.is_reached_by(made.len())
-                    && cases::COMPILED_NAME.holds(is_compiled(name))
-                || cases::COLD_MIN.is_reached_by(made.len())
-                    && compiles(trace, lane, made, &before.waits(start - few)),
-            starts: cases::STARTS_LIBRARY.is_reached_by(before.asked)
-                || before.loading >= few && is_librarys(name),
+                && !is_librarys(name);
+        let starts = before.has_asked() || before.loading >= few && is_librarys(name);
+        // What the program does behind a library's start is its own work.
+        let end = before.works.filter(|_| starts && !is_known);
+        let end = end.map_or(made.end, |it| it.max(made.start));
+        Making {
+            op: calls.first_op[call as usize],
+            span: Span { end, ..made },
+            loads: cases::BUILDS.holds(before.loading >= few),
+            compiles,
+            is_seen,
+            starts,
             later: Ns::MAX,
             again: 0,
         }
@@ -172,6 +200,7 @@ impl Making {
             span: self.span,
             starts: self.starts,
             compiles: self.compiles || !cases::QUICKLY_LOADED.holds(is_quick),
+            is_seen: self.is_seen,
         }
     }
 
@@ -205,6 +234,7 @@ fn linked(
             span,
             starts: false,
             compiles: true,
+            is_seen: true,
         })
     };
     let others = threads.iter().map(|it| (*it.0, *it.1));

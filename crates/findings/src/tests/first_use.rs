@@ -847,7 +847,7 @@ fn what_xla_compiles_beside_a_first_launch_is_a_cold_start() {
     let found = sick("cold-start", &mut scene("XlaEmitLlvmIr:#module=m#"));
     found
         .title
-        .must_begin("cold start: 40.0 ms spent on compiling kernels");
+        .must_begin("cold start: 40.0 ms spent on compiling kernels;");
     assert_eq!(found.inside_ns, Some(40_000_000));
     // A module that runs compiles nothing.
     cured("cold-start", &mut scene("XlaModule:#hlo_module=m#"));
@@ -890,7 +890,11 @@ fn a_kernel_that_is_compiled_anew_in_each_step_is_no_work_of_the_program() {
         "cold-start",
         &mut scene("cuModuleLoadData", "cuLaunchKernelEx", long),
     );
-    found.title.must_have("spent on compiling kernels");
+    // Nothing was recorded meanwhile.
+    found
+        .title
+        .must_have("spent on compiling kernels, most likely;");
+    found.advice.must_have("No record shows the compiler");
     // Six pairs of calls that load, and five stretches behind a sync.
     assert_eq!(found.count, 17);
     // The calls that load are short; nobody knows what the CPU did before.
@@ -1123,4 +1127,27 @@ fn what_loads_code_for_a_moment_was_not_shown_to_be_built() {
     };
     told(900_000).must_have("the CPU's work before first launches");
     told(20_000_000).must_have("compiling kernels");
+}
+
+#[test]
+fn what_the_program_does_behind_a_librarys_start_is_its_own() {
+    // A library asks for 120 functions, and makes an event 80 ms later; the program is then at other work for so long.
+    let told = |work: Ns| {
+        let mut scene = Scene::new();
+        scene.call("cudaLaunchKernel", 0, 10_000);
+        scene.kernel("before", 1, 12_000, 112_000);
+        for at in (0..120).map(|it| 20_000 + it * 1_000) {
+            scene.call("cuGetProcAddress_v2", at, at + 500);
+        }
+        scene.call("cudaEventCreate", 80_000_000, 80_010_000);
+        // The program's own code is loaded right before its kernel.
+        let at = 80_010_000 + work;
+        scene.call("cuModuleLoadDataEx", at - 20_000, at - 10_000);
+        scene.call("cuLaunchKernel", at, at + 10_000);
+        scene.kernel("fill", 1, at + 12_000, at + 112_000);
+        sick("cold-start", &mut scene).title
+    };
+    told(300_000_000).must_begin("cold start: 80.0 ms spent on slow first calls to libraries");
+    // From the launch before to the next one: a library has such pauses, too.
+    told(20_000_000).must_begin("cold start: 100 ms spent on slow first calls to libraries");
 }

@@ -381,6 +381,32 @@ fn what_a_collective_takes_beyond_the_usual_is_waiting() {
 }
 
 #[test]
+fn of_one_collective_alone_the_other_ranks_tell() {
+    let mut one = Scene::new();
+    one.kernel("ncclDevKernel_AllGather_RING_LL", 7, 0, 186_000_000);
+    let [found] = &all_of(&mut one)[..] else {
+        panic!("one finding")
+    };
+    // Neither how much it sends nor who is late is known: it promises nothing.
+    assert_eq!(
+        (found.rule.name(), found.bound_ns),
+        ("exposed-communication", 0)
+    );
+    found
+        .title
+        .must_begin("one collective is all that was recorded");
+    found.advice.must_have("other ranks");
+    // Of several in a row nothing is told, as before.
+    one.kernel(
+        "ncclDevKernel_AllGather_RING_LL",
+        7,
+        187_000_000,
+        188_000_000,
+    );
+    assert!(all_of(&mut one).is_empty());
+}
+
+#[test]
 fn only_stages_of_a_model_are_a_pipeline() {
     let of = |compute, name| exposed_beside(compute, name, 23);
     for solver in ["stencil_step", "volta_dgemm_128x64_nn"] {

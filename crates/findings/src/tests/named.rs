@@ -423,7 +423,7 @@ fn samples_of_a_compiler_before_a_first_launch_are_a_cold_start() {
         scene
     };
     let found = sick("cold-start", &mut scene("/opt/lib/libLLVM-14.so"));
-    found.title.must_have("spent on compiling kernels");
+    found.title.must_have("spent on compiling kernels;");
     cured("cold-start", &mut scene("/opt/lib/libmesh.so"));
 }
 

@@ -15,6 +15,9 @@ use findings::asleep;
 use findings::no_cure::{SPREAD, UNTRACED};
 use trace::describe::host_name;
 
+/// Why kernels are likely compiled where no record shows it.
+const FIRST: &str = "before first launches";
+
 fn takes_memory(name: &str) -> bool {
     is_allocation(name) || pins(name)
 }
@@ -81,7 +84,16 @@ impl Told<'_> {
                 self.line
                     .map_or_else(String::new, |it| format!("at {}", it.culprit())),
             ],
-            false => ["compiling kernels".to_owned(), String::new()],
+            false => {
+                let build = |all: &FxHashMap<CpuWork, Ns>| {
+                    all.get(&CpuWork::Build).copied().unwrap_or_default()
+                };
+                let all = build(&self.split.cold).max(build(&self.split.host_by));
+                match self.split.unseen > 0 && 2 * self.split.unseen >= all {
+                    true => ["likely compiling kernels,".to_owned(), FIRST.to_owned()],
+                    false => ["compiling kernels".to_owned(), String::new()],
+                }
+            }
         }
     }
 
