@@ -31,10 +31,13 @@ pub(super) fn counted_in(steps: &Steps, window: Span, kind: usize) -> OfSteps {
 /// The same with the longest stretch of steps of the main kind alone, none of them odd, where there are others. Rules look at one
 /// stretch, and what is found a step is to be of such steps.
 pub(super) fn longest_alike(steps: &Steps) -> Option<Steps> {
-    let regular: Vec<usize> = steps.main().regular().collect();
+    let main = steps.main();
+    let regular: Vec<usize> = main.regular().collect();
     let length = |step: usize| steps.spans[step].len();
     let all: Ns = steps.steady.clone().map(length).sum();
-    let others = all - regular.iter().map(|it| length(*it)).sum::<Ns>();
+    // Of an odd step what it takes more than the others is all that is different.
+    let odd = (main.steps.len() - regular.len()) as Ns * main.median_ns;
+    let others = all - odd - regular.iter().map(|it| length(*it)).sum::<Ns>();
     // Next to no time makes no difference a step, and in a part of the loop what adds up is less than there is.
     if share(others, all) < FEW_OTHERS {
         return None;
