@@ -50,6 +50,8 @@ pub(super) fn seen_at(line: Option<&LineShare>) -> String {
 
 /// The end of a cure's name, where larger batches bring more than it.
 const OR_BATCHES: &str = " or larger batches";
+/// And how that is told: for as much work they may save more than a step is idle for.
+const BATCHES: &str = ", more with larger batches";
 
 impl Finding {
     /// What it is worth, in words: what its edit is predicted to save, else the bound and why nothing is predicted.
@@ -113,11 +115,16 @@ impl Finding {
                 let (told, beside) = match self.rule {
                     _ if least == most => (least, String::new()),
                     Rule::LaunchBound => {
-                        let with = match self.has_batches() {
-                            true => "for the same work in larger batches",
-                            false => "if the copies and pauses between those kernels go, too",
-                        };
-                        (least, format!(", {} {with}", duration(most)))
+                        let all = duration(most);
+                        (
+                            least,
+                            match self.has_batches() {
+                                true => BATCHES.to_owned(),
+                                false => {
+                                    format!(", {all} if copies and pauses between them go, too")
+                                }
+                            },
+                        )
                     }
                     _ => (
                         most,
@@ -167,7 +174,7 @@ impl Finding {
                 let is_mean = self.step.is_some_and(|it| it.is_mean);
                 let cure = cure.strip_suffix(OR_BATCHES).unwrap_or(cure);
                 let most = duration(self.bound());
-                let batches = ["", ", more with larger batches"][usize::from(self.has_batches())];
+                let batches = if self.has_batches() { BATCHES } else { "" };
                 Some(match is_mean {
                     true => format!("{cure}: up to {most} a step{batches}"),
                     false => format!("up to {most} from {cure}{batches}"),

@@ -23,6 +23,8 @@ pub struct Lanes {
     shows_minor: bool,
     /// The rows that hardly matter.
     minor: FxHashSet<RowKind>,
+    /// Whether there is room for all rows: then nobody needs to ask for those.
+    pub has_room: bool,
     /// What names must have, or must not.
     pub text: String,
     needle: Option<Needle>,
@@ -90,7 +92,7 @@ impl Lanes {
 
     /// Whether rows that hardly matter are left out: nobody asked for them.
     pub fn leaves_minor_out(&self) -> bool {
-        !self.shows_minor && self.needle.as_ref().is_none_or(Needle::is_not)
+        !self.shows_minor && !self.has_room && self.needle.as_ref().is_none_or(Needle::is_not)
     }
 
     fn is_too_minor(&self, kind: RowKind) -> bool {
@@ -190,7 +192,7 @@ impl Lanes {
 
     /// Whether there is something to show, or to put away again.
     pub fn is_any(&self) -> bool {
-        self.is_any_left_out() || !self.minor.is_empty()
+        self.is_any_left_out() || !self.minor.is_empty() && !self.has_room
     }
 
     fn is_any_left_out(&self) -> bool {
@@ -257,6 +259,12 @@ mod tests {
         assert_eq!(lanes.choose(all(), minor.clone()).len(), 2);
         assert!(lanes.is_any(), "it can be put away again");
         lanes.show_all();
+        assert_eq!(lanes.choose(all(), minor.clone()).len(), 1);
+        // So do they where there is room, and no key puts them away then.
+        lanes.has_room = true;
+        assert_eq!(lanes.choose(all(), minor.clone()).len(), 2);
+        assert_eq!((lanes.left_out, lanes.is_any()), (0, false));
+        lanes.has_room = false;
         assert_eq!(lanes.choose(all(), minor.clone()).len(), 1);
         // A name that is looked for is shown, whatever it is worth.
         lanes.filter("over");

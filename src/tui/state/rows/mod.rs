@@ -85,6 +85,8 @@ impl Rows {
         }
         let all = all(trace, span, scope == Scope::Whole, self.counters);
         let (minor, lines) = quiet::minor(trace, span, &all);
+        // Two lines for each, and what stands below them.
+        self.lanes.has_room = 2 * all.len() < self.room;
         self.list = self.lanes.choose(all, minor);
         if self.lanes.leaves_minor_out() {
             self.list.extend(lines);

@@ -134,9 +134,18 @@ impl Overview {
             }
         }
         let room = last.width.saturating_sub(plot.right());
-        let words = pen::cut(&self.words, usize::from(room.saturating_sub(2)));
+        let columns = usize::from(room.saturating_sub(2));
+        // Of all steps it ends with a whole clause. What one of them is about is told as far as there is room.
+        let mut words = self.words.as_str();
+        while let Some((less, _)) = words.rsplit_once(" · ")
+            && pen::width(words) > columns
+            && !words.starts_with("step ")
+        {
+            words = less;
+        }
+        let words = pen::cut(words, columns);
         // A length that is cut would be another one.
-        if words == self.words || self.title == "steps" {
+        if self.words.starts_with(&*words) || self.title == "steps" {
             pen::text(buf, last, plot.right() + 1, &words, theme.fg(Role::Text));
         }
     }

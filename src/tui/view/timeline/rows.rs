@@ -250,15 +250,31 @@ fn focus(state: &State, parts: &[TimePart]) -> [Role; 2] {
     [greatest, here.unwrap_or(greatest)]
 }
 
+/// Each part with its share of `whole`, where that is told; of causes that take less than `least` the word alone. What others took
+/// comes last.
+fn told(parts: &[TimePart], (least, others): (Ns, Ns), whole: Option<Ns>) -> Vec<(Role, String)> {
+    let words = |words: &str, ns: Ns, least: Ns| match whole {
+        Some(whole) if ns >= least => {
+            format!("{words} {}", units::percent(ns as f64 / whole as f64))
+        }
+        _ => words.to_owned(),
+    };
+    let each = parts.iter().map(|it| {
+        let least = if has_run(it) { 0 } else { least };
+        (it.0, words(it.1, it.2, least))
+    });
+    // A hundredth is no riddle.
+    let least = whole.unwrap_or(0) / 100;
+    let others = (others > 0).then(|| (Role::Text, words(OTHER, others, least)));
+    each.chain(others).collect()
+}
+
 /// What the colours of the rows of GPUs mean, with the share of the time in view that each has.
 pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
     let devices: Vec<usize> = state.rows.gpus().collect();
     let (mut parts, whole) = parts(state, &devices, room);
     let is_early = state.is_early();
-    let words = |words: &str, ns: Ns| match is_early {
-        true => words.to_owned(),
-        false => format!("{words} {}", units::percent(ns as f64 / whole as f64)),
-    };
+    let of_whole = (!is_early).then_some(whole);
     // It stands under the first GPU's row, and is of all.
     let on = match devices.len() {
         0 | 1 => String::new(),
@@ -267,29 +283,21 @@ pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
     let of = format!(" of {}", units::duration(state.figures_span().len()));
     // Where that is not what the axis shows it is said in any case.
     let is_less = state.figures_span() != state.focus.camera.viewport.window;
-    let base = pen::width(&of) * usize::from(is_less && !is_early);
-    let told = |parts: &[TimePart], least: Ns, others: Ns| -> Vec<(Role, String)> {
-        let each = parts.iter().map(|it| match it.2 < least && !has_run(it) {
-            true => (it.0, it.1.to_owned()),
-            false => (it.0, words(it.1, it.2)),
-        });
-        let others = (others > 0).then(|| (Role::Text, words(OTHER, others)));
-        each.chain(others).collect()
-    };
+    let mut base = pen::width(&of) * usize::from(is_less && !is_early);
     let width = |all: &[(Role, String)]| {
         let each = all.iter().map(|it| pen::width(&it.1) + 4);
         on.len() + "idle: ".len() + each.sum::<usize>()
     };
-    let fits = |all: &[(Role, String)]| width(all) + base <= room + 2;
+    let fits = |all: &[(Role, String)], base| width(all) + base <= room + 2;
     // Where not all have room, little goes without its share. Else those that take least go together, without marks: a
     // letter without a word is a riddle.
-    let mut legend = told(&parts, 0, 0);
-    if !fits(&legend) {
-        legend = told(&parts, whole / 20, 0);
+    let mut legend = told(&parts, (0, 0), of_whole);
+    if !fits(&legend, base) {
+        legend = told(&parts, (whole / 20, 0), of_whole);
     }
     let focus = focus(state, &parts);
     let mut others = 0;
-    while !fits(&legend) {
+    while !fits(&legend, base) {
         // Behind "idle:" stands no time in which something ran: that has a word of its own.
         let ran = parts.iter().filter(|it| has_run(it)).count();
         let goes = |i: &usize| match has_run(&parts[*i]) {
@@ -300,12 +308,17 @@ pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
         let Some(least) = goes.min_by_key(|&i| parts[i].2) else {
             break;
         };
+        // What takes much is worth more than the length of what is in view.
+        if base > 0 && parts[least].2 >= whole / 20 {
+            base = 0;
+            continue;
+        }
         let least = parts.remove(least);
         match has_run(&least) {
             true => parts[0] = (Role::Good, "busy", parts[0].2 + least.2),
             false => others += least.2,
         }
-        legend = told(&parts, 0, others);
+        legend = told(&parts, (0, others), of_whole);
     }
     // The headline's shares are of whole steps, these of what is in view: said where there is room.
     let has_room = width(&legend) + pen::width(&of) <= room + 2 && !is_early;

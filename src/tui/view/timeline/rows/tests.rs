@@ -289,7 +289,7 @@ fn what_has_no_room_in_the_legend_is_told_in_a_word_and_never_as_a_letter_alone(
 }
 
 /// What a legend tells, and the shares in it.
-fn told(app: &App, room: usize) -> (String, f64) {
+fn told_in(app: &App, room: usize) -> (String, f64) {
     let shown = legend(&app.state, room);
     let words: Vec<String> = shown.into_iter().map(|it| it.1).collect();
     let words = words.join("  ");
@@ -325,7 +325,7 @@ fn other_behind_idle_holds_no_work_and_not_the_cause_in_focus() {
     let greatest = &greatest.expect("a cause").1;
     let rooms = 50..200;
     for room in rooms.clone() {
-        let (words, sum) = told(&app, room);
+        let (words, sum) = told_in(&app, room);
         // By hand: from 3 to 543 us kernels run for 205, and copies for 25.
         let ran = words.contains("kernels 38 %") && words.contains("alone 5 %");
         assert!(ran || words.contains("busy 43 %"), "{room}: {words}");
@@ -337,7 +337,7 @@ fn other_behind_idle_holds_no_work_and_not_the_cause_in_focus() {
     app.state.focus.selection.item = Item::Gap(gap);
     app.prepare();
     for room in rooms {
-        let words = told(&app, room).0;
+        let words = told_in(&app, room).0;
         assert!(words.contains(greatest), "{room}: {words}");
         assert!(words.contains("launching"), "{room}: {words}");
     }
