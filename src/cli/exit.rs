@@ -1,14 +1,14 @@
 //! How a command ends: an exit code, and one message on standard error.
 
 use std::fmt::Display;
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use activity::feed::{Failure, FailureKind, Outcome};
-use activity::text::printable_lines;
+use activity::text::{printable_lines, wrap};
 
 /// Everything went well.
 pub(super) const FINE: u8 = 0;
@@ -65,7 +65,22 @@ impl Ending {
         self
     }
 
-    /// The whole printed text, every line ended.
+    /// The whole printed text, every line ended. In a terminal of so many columns no word is broken.
+    fn shown_in(&self, columns: Option<usize>) -> String {
+        let shown = self.shown();
+        let Some(columns) = columns.filter(|_| !self.is_rendered) else {
+            return shown;
+        };
+        let wrapped = |line: &str| -> String {
+            let words = line.trim_start();
+            let indent = &line[..line.len() - words.len()];
+            let lines = wrap(words, columns.saturating_sub(indent.len()));
+            lines.iter().map(|it| format!("{indent}{it}\n")).collect()
+        };
+        shown.lines().map(wrapped).collect()
+    }
+
+    /// The same in lines as long as they are.
     fn shown(&self) -> String {
         let message = self.failure.message.trim_end();
         let mut shown = match self.is_rendered {
@@ -86,7 +101,9 @@ impl Ending {
     pub(super) fn report(&self) -> ExitCode {
         let mut err = std::io::stderr().lock();
         // Without standard error nobody is left to tell.
-        let _ = err.write_all(self.shown().as_bytes());
+        let columns = err.is_terminal().then(crossterm::terminal::size);
+        let columns = columns.and_then(|it| Some(usize::from(it.ok()?.0)));
+        let _ = err.write_all(self.shown_in(columns).as_bytes());
         ExitCode::from(self.failure.kind.code())
     }
 }
@@ -121,6 +138,10 @@ mod tests {
             plain.shown(),
             "cuptop: error.toml: no such file\\u{1b}[2J\n  help: look\\u{202e}\n"
         );
+        // By hand: 22 columns hold the first three words.
+        let long = Ending::input("it is understood by nobody").help("ask");
+        let lines = long.shown_in(Some(22));
+        assert_eq!(lines, "cuptop: it is\nunderstood by nobody\n  help: ask\n");
         let rendered = Ending::diagnostics("\u{1b}[31merror\u{1b}[0m: it is wrong\n".to_owned());
         assert_eq!(rendered.shown(), "\u{1b}[31merror\u{1b}[0m: it is wrong\n");
     }

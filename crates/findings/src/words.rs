@@ -128,7 +128,7 @@ impl Finding {
                     }
                     _ => (
                         most,
-                        format!(", {} of it if only that goes", duration(least)),
+                        format!(", {} of it if all else stays", duration(least)),
                     ),
                 };
                 format!("; could save at most {all}{}{of}{beside}", duration(told))

@@ -33,7 +33,7 @@ const ELSE: [(&str, &str); 3] = [
     ),
     (
         "cuptop open trace.json.gz",
-        "a PyTorch, Nsight Systems or cuptop trace",
+        "a trace of PyTorch, Nsight or cuptop",
     ),
     ("cuptop new mine", "a scenario of your own"),
 ];
@@ -289,7 +289,7 @@ impl View for Picker {
                 (true, false) => {
                     "what runs here, then this folder's traces, then lessons; / filters"
                 }
-                (false, true) => "enter runs one, esc comes back, / filters",
+                (false, true) => "enter opens one, esc comes back, / filters",
                 (false, false) => "this folder's traces, newest first, then lessons; / filters",
             };
             list.empty = "nothing here has this";

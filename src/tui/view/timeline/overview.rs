@@ -135,11 +135,12 @@ impl Overview {
         }
         let room = last.width.saturating_sub(plot.right());
         let columns = usize::from(room.saturating_sub(2));
-        // Of all steps it ends with a whole clause. What one of them is about is told as far as there is room.
+        // Of all steps it ends with a whole clause. What one of them is about is told as far as that says something.
+        let is_one = self.words.starts_with("step ");
         let mut words = self.words.as_str();
         while let Some((less, _)) = words.rsplit_once(" · ")
             && pen::width(words) > columns
-            && !words.starts_with("step ")
+            && (!is_one || columns < pen::width(less) + 10)
         {
             words = less;
         }

@@ -265,7 +265,9 @@ fn told(parts: &[TimePart], (least, others): (Ns, Ns), whole: Option<Ns>) -> Vec
     });
     // A hundredth is no riddle.
     let least = whole.unwrap_or(0) / 100;
-    let others = (others > 0).then(|| (Role::Text, words(OTHER, others, least)));
+    let has_cause = parts.iter().any(|it| matches!(it.0, Role::Cause(_)));
+    let other = if has_cause { OTHER } else { "idle" };
+    let others = (others > 0).then(|| (Role::Text, words(other, others, least)));
     each.chain(others).collect()
 }
 
@@ -302,7 +304,8 @@ pub(super) fn legend(state: &State, room: usize) -> Vec<(Role, String)> {
         let ran = parts.iter().filter(|it| has_run(it)).count();
         let goes = |i: &usize| match has_run(&parts[*i]) {
             true => ran > 1,
-            false => !focus.contains(&parts[*i].0),
+            // Hardly any idle time is worth less than what ran instead.
+            false => !focus.contains(&parts[*i].0) || parts[*i].2 < whole / 20,
         };
         let goes = (0..parts.len()).filter(goes);
         let Some(least) = goes.min_by_key(|&i| parts[i].2) else {

@@ -343,6 +343,20 @@ fn other_behind_idle_holds_no_work_and_not_the_cause_in_focus() {
     }
 }
 
+/// A pipeline is judged by kernels against copies, however little it is idle.
+#[test]
+fn hardly_any_idle_time_leaves_what_ran_instead() {
+    // By hand: 400, 580 and 20 of 1,000 us.
+    let app = parts_at([400_000, 980_000, 1_000_000, 1_000_100]);
+    for room in 56..200 {
+        let words = told_in(&app, room).0;
+        let ran = words.contains("kernels 40 %") && words.contains("alone 58 %");
+        assert!(ran, "{room}: {words}");
+    }
+    let narrow = legend(&app.state, 40);
+    assert_eq!(narrow.last().map(|it| it.1.as_str()), Some("idle 2 %"));
+}
+
 #[test]
 fn while_the_steps_of_a_file_are_looked_for_no_shares_are_told() {
     let mut app = three_parts();
