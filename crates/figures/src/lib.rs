@@ -2,8 +2,8 @@
 //!
 //! The root holds the figures of a device over the whole timeline or one pass (the definitions of the report's JSON).
 //! [`tables`] counts by name. [`shapes`] has the launches of each kernel ([`fill`]: how they fill a GPU; [`counted`]: what
-//! they do with it; [`class`]: what limits them). [`lost`] has what is on no record, [`failed`] what returned an error, [`launches`] what lies between a CUDA call and its operation, and
-//! [`memory`] the device memory in use. [`passes`] cuts a scenario's run into variants and passes. The figures of a
+//! they do with it; [`class`]: what limits them). [`lost`] has what is on no record, and [`failed`] what returned an error. [`launches`] has what lies between a CUDA call and
+//! its operation, and [`memory`] the device memory in use. [`passes`] cuts a scenario's run into variants and passes. The figures of a
 //! variant ([`variants`]) are those of one table ([`variants::measure`]). [`breakdown`] is for windows that are no pass,
 //! and [`steps`] finds the iterations of a program ([`serving`]: those of a
 //! server of a language model). [`off_cpu`] has what the CPU did in a gap. [`hardware`] has what

@@ -1,4 +1,4 @@
-//! Passes of a model that each go through all rows of the one before again, and a few new ones: text that is made without a KV cache.
+//! Passes of a model that go through all rows of the one before again, and a few new ones. So text is made without a KV cache.
 
 use super::limits::{full, launched_at, name};
 use super::scope::Config;
