@@ -164,6 +164,11 @@ pub struct Overhead {
     pub thread: u32,
 }
 
+impl Overhead {
+    /// What the name of one begins with in which a process most likely made its context, though no call says so.
+    pub const CONTEXT: &str = "likely making the context";
+}
+
 /// An allocation or a free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemoryOp {

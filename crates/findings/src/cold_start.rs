@@ -6,7 +6,7 @@ use super::{Finding, Occurrence, Scope, Severity, longest_first};
 use ::program::Framework;
 use activity::text::listed;
 use activity::units::{duration, share};
-use activity::{NameId, Ns, Span, What};
+use activity::{NameId, Ns, Overhead, Span, What};
 use causes::graph::{CallId, CallKind};
 use causes::stacks::StackCounts;
 use causes::{Culprit, Piece, first_use, is_loading};
@@ -242,6 +242,7 @@ impl Cold<'_, '_> {
                 let compiler = |id| name(id).to_lowercase().contains("compiler");
                 let work = match activity.what {
                     What::Call(call) if is_context(name(call.name)) => Work::Context,
+                    What::Overhead(it) if is_unseen_context(name(it.name)) => Work::UnseenContext,
                     What::Overhead(it) if compiler(it.name) => {
                         self.has.compiler = true;
                         // That it opens compiles nothing yet.
@@ -477,6 +478,7 @@ impl Cold<'_, '_> {
 #[derive(Clone, Copy, PartialEq)]
 enum Work {
     Context,
+    UnseenContext,
     Compiling,
     Loading,
     Pinning,
@@ -501,8 +503,9 @@ struct Has {
     compiler: bool,
 }
 
-const WORKS: [&str; 11] = [
+const WORKS: [&str; 12] = [
     "making the context",
+    Overhead::CONTEXT,
     "compiling PTX in the driver",
     "loading GPU code",
     "pinning host memory",
@@ -600,7 +603,7 @@ fn within(parts: &[Span], spans: &[Span]) -> Ns {
 fn is_cold(trace: &Trace, what: What) -> bool {
     let is_one = |name: &str| match what {
         What::Call(_) => CallKind::of(name) == CallKind::Load || is_context(name),
-        What::Overhead(_) => is_loading(name),
+        What::Overhead(_) => is_loading(name) || is_unseen_context(name),
         _ => false,
     };
     what.name().is_some_and(|id| is_one(trace.names().full(id)))
@@ -614,4 +617,8 @@ fn trace_name<'s>(scope: &Scope<'s>, (lane, row): (LaneId, usize)) -> Option<&'s
 
 fn is_context(name: &str) -> bool {
     name.contains("CtxCreate") || name.contains("PrimaryCtxRetain")
+}
+
+fn is_unseen_context(name: &str) -> bool {
+    name.starts_with(Overhead::CONTEXT)
 }

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::first_use::is_system_wait;
 use crate::nested::{LEVELS, NONE, Nested};
-use activity::{Ns, RangeKind, Span, What};
+use activity::{Ns, Overhead, RangeKind, Span, What};
 use trace::{LaneId, LaneKind, Trace};
 
 /// Who took the time of an overhead.
@@ -24,13 +24,14 @@ pub(super) enum Taker {
 /// the program opens. What Nsight Systems calls "Unknown", and Kineto "Unrecognized", lies in first launches and calls
 /// that load, which say more.
 pub(super) fn taker(name: &str) -> Option<Taker> {
+    let is_context = name.starts_with(Overhead::CONTEXT);
     let name = name.to_lowercase();
     let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
     if has(&["command buffer full"]) {
         Some(Taker::Queue)
     } else if has(&["dlopen(libcupti"]) {
         Some(Taker::Profiler)
-    } else if has(&["dlopen(libcuda.so"]) {
+    } else if is_context || has(&["dlopen(libcuda.so"]) {
         // The driver itself, before any call of CUDA.
         None
     } else if has(&["load", "compil", "jit", "dlopen(libcu", "dlopen(libnv"]) {

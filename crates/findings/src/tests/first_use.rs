@@ -382,6 +382,28 @@ fn the_first_call_of_all_makes_the_context_whatever_it_is() {
     found.title.must_have("on pinning host memory;");
 }
 
+/// An allocation of so long before a kernel of 50 ms, behind 80 ms in which the driver was asked often enough for a context.
+#[test]
+fn a_context_that_no_call_made_is_a_likely_one() {
+    let told = |asked: bool| {
+        let mut scene = Scene::new();
+        scene.call("cudaGetDeviceProperties", -90_000_000, -89_000_000);
+        if asked {
+            let what = "likely making the context: 333 calls of ioctl";
+            scene.overhead(what, -85_000_000, -5_000_000);
+        }
+        scene.call("cudaMalloc", -5_000_000, -4_900_000);
+        scene.call("cudaLaunchKernel", 0, 3_000);
+        scene.kernel("k", 1, 6_000, 50_006_000);
+        scene
+    };
+    let found = sick("cold-start", &mut told(true));
+    assert_eq!((found.bound_ns, found.inside_ns), (80_000_000, Some(0)));
+    let what = "cold start: 80.0 ms spent on likely making the context;";
+    found.title.must_begin(what);
+    cured("cold-start", &mut told(false));
+}
+
 #[test]
 fn what_a_first_allocation_takes_is_named() {
     // The kernels' library is loaded for 46 ms without a context, which the first allocation makes; the others take 10 us, but for a

@@ -6,6 +6,7 @@
 //! host call are kept.
 
 mod kinds;
+mod opening;
 mod rows;
 mod samples;
 mod schema;
@@ -52,6 +53,7 @@ fn pass_on(path: &Path, next: &mut u32, outlet: &Outlet) -> rusqlite::Result<Out
         }
     }
     // Without them the records are as good.
+    opening::read(&tables, &mut reader).unwrap_or_default();
     let sampled = samples::read(&tables, &reader).unwrap_or_default();
     let (records, first) = (reader.gather.total, *next);
     *next += reader.gather.processes();

@@ -62,6 +62,15 @@ impl Tables {
         table: &str,
         columns: &[&str],
     ) -> rusqlite::Result<Option<Statement<'_>>> {
+        self.select_in(table, columns, "")
+    }
+
+    fn select_in(
+        &self,
+        table: &str,
+        columns: &[&str],
+        order: &str,
+    ) -> rusqlite::Result<Option<Statement<'_>>> {
         if !columns.first().is_some_and(|c| self.has_column(table, c)) {
             return Ok(None);
         }
@@ -72,7 +81,7 @@ impl Tables {
                 false => "NULL".to_owned(),
             })
             .collect();
-        let query = format!("SELECT {} FROM \"{table}\"", list.join(", "));
+        let query = format!("SELECT {} FROM \"{table}\"{order}", list.join(", "));
         self.connection.prepare(&query).map(Some)
     }
 
@@ -81,9 +90,31 @@ impl Tables {
         &self,
         table: &str,
         columns: &[&str],
+        take: impl FnMut(&Row<'_>),
+    ) -> rusqlite::Result<()> {
+        self.each_in(table, columns, "", take)
+    }
+
+    /// Likewise with so many of them that are least in the first column, in that order.
+    pub(super) fn each_first(
+        &self,
+        table: &str,
+        columns: &[&str],
+        number: usize,
+        take: impl FnMut(&Row<'_>),
+    ) -> rusqlite::Result<()> {
+        let order = format!(" ORDER BY 1 LIMIT {number}");
+        self.each_in(table, columns, &order, take)
+    }
+
+    fn each_in(
+        &self,
+        table: &str,
+        columns: &[&str],
+        order: &str,
         mut take: impl FnMut(&Row<'_>),
     ) -> rusqlite::Result<()> {
-        if let Some(mut query) = self.select(table, columns)? {
+        if let Some(mut query) = self.select_in(table, columns, order)? {
             let mut rows = query.query([])?;
             while let Some(row) = rows.next()? {
                 take(row);
