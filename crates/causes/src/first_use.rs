@@ -11,8 +11,8 @@ pub use system::{is_file_io, is_file_output, is_system_wait};
 use crate::graph::{CallId, CallKind, Graph, NONE, OpId};
 use activity::stats::lower_median;
 use activity::{NameId, Ns, RangeKind, Span, What};
-pub use calls::loading;
 use calls::uses_context;
+pub use calls::{Busy, loading, pinning};
 use trace::{LaneId, LaneKey, LaneKind, SourceKind, Trace};
 
 /// Names of calls that allocate or free device memory, in CUDA and in HIP. Stream-ordered ones (`…Async`) come from a
@@ -27,6 +27,9 @@ pub fn is_allocation(name: &str) -> bool {
         is_one && !it.contains("Host")
     })
 }
+
+/// No context takes less.
+pub const CONTEXT_MIN: Ns = 50_000_000;
 
 /// Calls of a function whose times are looked at.
 const SAMPLE: usize = 1_000;
@@ -55,6 +58,8 @@ pub struct FirstUse {
     pub seen: FxHashSet<OpId>,
     /// Of `calls`, those that made their process's context.
     pub opening: FxHashSet<(LaneId, usize)>,
+    /// And those that made the context of a further GPU.
+    pub further: FxHashSet<(LaneId, usize)>,
     /// What launches of a kernel for the first time began, of a program that was seen to load its kernels one by one then.
     pub launches: FxHashSet<OpId>,
 }
@@ -86,9 +91,11 @@ impl FirstUse {
         };
         let slow = first_calls(&calls, &operators);
         let launches = launches(&calls, slow.len());
+        let further = calls.further_contexts().into_iter();
         FirstUse {
             launches,
             opening: opening.collect(),
+            further: further.map(|call| graph.calls.at(call)).collect(),
             calls: slow,
             started: those(|it| it.starts),
             compiled: those(|it| it.compiles),
@@ -149,6 +156,7 @@ fn first_calls(calls: &ComparableCalls<'_>, operators: &[First]) -> Vec<First> {
     let cold = cold.map_or(Ns::MIN, |it| calls.goes_on_from(it));
     slow.extend(calls.slow_before(cold));
     slow.extend(calls.opening_copies());
+    slow.extend(calls.further_contexts());
     slow.sort_unstable();
     slow.dedup();
     calls.leave_out_profilers(&mut slow);
@@ -278,7 +286,11 @@ impl<'t> ComparableCalls<'t> {
         let is_slow = |(call, function, is_launch): &&(CallId, Function, bool)| {
             let time = making(self.graph, *call);
             match self.medians.get(function) {
-                Some(&median) => is_outlier(time, median),
+                Some(&median) => {
+                    let takes_all = || self.opens(call) && time >= CONTEXT_MIN;
+                    is_outlier(time, median)
+                        || is_outlier(time, self.quickest(*function)) && takes_all()
+                }
                 None => {
                     cases::LAUNCH_ALONE.holds(*is_launch && cases::COLD_MIN.is_reached_by(time))
                 }
@@ -315,6 +327,47 @@ impl<'t> ComparableCalls<'t> {
             }
         }
         slow
+    }
+
+    fn quickest(&self, function: Function) -> Ns {
+        let times = self.all.get(&function).into_iter().flatten();
+        times.map(|it| self.time(it)).min().unwrap_or(Ns::MAX)
+    }
+
+    /// Calls before the first launch that made the context of a further GPU: a stream, or what comes right behind the choice of one.
+    /// It takes far longer than its function does.
+    fn further_contexts(&self) -> Vec<CallId> {
+        let calls = &self.graph.calls;
+        let launched = calls.kind.iter().position(|&it| it == CallKind::Launch);
+        let mut chosen: FxHashSet<LaneId> = FxHashSet::default();
+        let mut found = Vec::new();
+        for call in 0..launched.unwrap_or(0) as CallId {
+            let (lane, row) = calls.at(call);
+            let What::Call(of) = self.trace.what(lane, row) else {
+                continue;
+            };
+            let name = self.trace.names().full(of.name);
+            let chooses = name.contains("SetDevice");
+            let is_next = match chooses {
+                true => !chosen.insert(lane),
+                false => chosen.remove(&lane),
+            };
+            let is_asked = matches!(
+                calls.kind[call as usize],
+                CallKind::Memory | CallKind::Other
+            );
+            let makes = name.contains("StreamCreate") || is_next && !chooses && is_asked;
+            let process = self.trace.lanes()[lane].key().process;
+            let time = self.time(&call);
+            if makes
+                && time >= CONTEXT_MIN
+                && !self.opens(&call)
+                && is_outlier(time, self.quickest((process, of.name)))
+            {
+                found.push(call);
+            }
+        }
+        found
     }
 
     /// Until when nothing is asked of a GPU behind a moment: the libraries start one after the other.

@@ -3,7 +3,7 @@
 mod again;
 
 use super::{Finding, Occurrence, Scope, Severity, longest_first};
-use ::program::Framework;
+use ::program::{Framework, arch_option};
 use activity::text::listed;
 use activity::units::{duration, share};
 use activity::{NameId, Ns, Overhead, Span, What};
@@ -31,7 +31,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         taken: FxHashSet::default(),
         pinned: StackCounts::default(),
         tuned: StackCounts::default(),
-        busy: FxHashMap::default(),
+        busy: first_use::Busy::default(),
         built: FxHashSet::default(),
         is_rebuilt: false,
         has: Has::default(),
@@ -127,44 +127,13 @@ pub(super) fn is_in(piece: &Piece, calls: &FxHashSet<CallId>) -> bool {
     matches!(piece.culprit, Culprit::Call(call) if calls.contains(&call))
 }
 
-/// Calls that lock memory of the host, which takes as long as there are pages. Of those behind the first launch only a
-/// few count: more are a loop's.
+/// See [`first_use::pinning`].
 pub(super) fn pinning<'s>(scope: &'s Scope) -> &'s FxHashSet<CallId> {
-    scope.program.pinning.get_or_init(|| find_pinning(scope))
+    let find = || first_use::pinning(scope.trace, scope.causes.graph());
+    scope.program.pinning.get_or_init(find)
 }
 
-fn find_pinning(scope: &Scope) -> FxHashSet<CallId> {
-    let graph = scope.causes.graph();
-    let pins = |call: &CallId| {
-        let name = || graph.function(scope.trace, *call);
-        graph.calls.kind[*call as usize] == CallKind::Memory
-            && first_use::pins(name())
-            && !name().contains("Free")
-            && !name().contains("Un")
-    };
-    let mut kinds = graph.calls.kind.iter();
-    let launched = kinds.position(|it| *it == CallKind::Launch);
-    let launched = launched.unwrap_or(graph.calls.len()) as CallId;
-    // What is pinned anew behind what was given back is of each data set.
-    let frees = |it: &CallId| {
-        let name = graph.function(scope.trace, *it);
-        name.contains("FreeHost") || name.contains("HostUnregister")
-    };
-    let is_long = |it: &CallId| cases::COLD_MIN.is_reached_by(graph.calls.span(*it).len());
-    let all = launched..graph.calls.len() as CallId;
-    let freed = all.clone().find(frees).unwrap_or(CallId::MAX);
-    let mut later: Vec<CallId> = all.filter(pins).filter(is_long).collect();
-    if cases::LOOP_MIN.is_reached_by(later.len()) || later.last().is_some_and(|it| *it > freed) {
-        later.clear();
-    }
-    (0..launched).filter(pins).chain(later).collect()
-}
-
-/// What a call that loads code takes at most behind its wait for the GPU.
-const LOADS: Ns = 1_000_000;
-
-/// No context takes less, and none as long.
-const CONTEXT_MIN: Ns = 50_000_000;
+/// No context takes as long.
 const CONTEXT_MAX: Ns = 1_000_000_000;
 
 /// What a program does but once, on the clock of all processes.
@@ -180,8 +149,8 @@ struct Cold<'s, 'a> {
     pinned: StackCounts,
     /// And while Triton tried configurations.
     tuned: StackCounts,
-    /// By process, when its GPUs work.
-    busy: FxHashMap<usize, Vec<Span>>,
+    /// When the GPUs work.
+    busy: first_use::Busy,
     /// Kernels that were built, and whether one was more than once.
     built: FxHashSet<NameId>,
     is_rebuilt: bool,
@@ -200,10 +169,12 @@ impl Cold<'_, '_> {
         }
         .to_owned()
             // Others make PTX themselves, on purpose.
-            + match self.has.is_compiled(time) && self.scope.framework() == Framework::Cuda {
-                true => " The driver also compiles PTX for this GPU: build for its architecture (nvcc -arch), so that the program brings machine code.",
-                false if is_mostly(Work::Building) && self.has.is_guess() => " No record shows the compiler: a kernel is launched for the first time behind it.",
-                false => "",
+            + &match self.has.is_compiled(time) && self.scope.framework() == Framework::Cuda {
+                true => format!(" The driver also compiles PTX for this GPU: build for its architecture ({}), so that the program brings machine code.", arch_option(self.scope.trace)),
+                false if is_mostly(Work::Building) && self.has.is_guess() => {
+                    " No record shows the compiler: a kernel is launched for the first time behind it.".to_owned()
+                }
+                false => String::new(),
             }
     }
 
@@ -253,7 +224,7 @@ impl Cold<'_, '_> {
                 };
                 let span = match activity.what {
                     What::Call(_) if work == Work::Loading => {
-                        self.without_wait(key.process, activity.span)
+                        self.busy.without_wait(trace, key.process, activity.span)
                     }
                     _ => activity.span,
                 };
@@ -261,30 +232,6 @@ impl Cold<'_, '_> {
                     self.push(work, span, (id, row));
                 }
             }
-        }
-    }
-
-    /// A call that loads code without its wait for the GPU: it returns when what ran meanwhile has ended.
-    fn without_wait(&mut self, process: usize, call: Span) -> Span {
-        let scope = self.scope;
-        let busy = self.busy.entry(process).or_insert_with(|| {
-            let lanes = scope.trace.streams().map(|it| it.1);
-            let lanes = lanes.filter(|it| it.key().process == process);
-            let spans = lanes.flat_map(|lane| lane.kept().map(|row| lane.span(row)));
-            Span::merged(spans.collect())
-        });
-        let meanwhile = &busy[busy.partition_point(|it| it.end <= call.start)..];
-        let meanwhile = &meanwhile[..meanwhile.partition_point(|it| it.start < call.end)];
-        let Some(ended) = meanwhile.last().map(|it| it.end) else {
-            return call;
-        };
-        let wait = Span::new(call.start, ended.min(call.end));
-        let worked: Ns = meanwhile.iter().map(|it| it.intersect(wait).len()).sum();
-        let is_wait =
-            (call.end - LOADS..=call.end).contains(&ended) && 10 * worked >= 9 * wait.len();
-        match cases::LOAD_WAITS.holds(is_wait) {
-            true => Span::new(ended, call.end),
-            false => call,
         }
     }
 
@@ -332,13 +279,15 @@ impl Cold<'_, '_> {
         let name = trace_name(self.scope, place).unwrap_or_default();
         // A stream of another GPU takes so long for its context, and so does the choice of one; a pool of memory takes less.
         let makes = name.contains("StreamCreate") || name.contains("SetDevice");
+        let first = self.scope.causes.first_use();
         let is_one = match (makes, name.contains("MallocAsync")) {
             (true, _) => true,
+            _ if first.further.contains(&place) => true,
             (_, is_pool) => {
-                self.scope.causes.first_use().opening.contains(&place)
+                first.opening.contains(&place)
                     // A call by that name made it already.
                     && self.has.sum_of(Work::Context) < span.len()
-                    && !(is_pool && span.len() < CONTEXT_MIN)
+                    && !(is_pool && span.len() < first_use::CONTEXT_MIN)
             }
         };
         cases::FEW_MIN.is_reached_by(span.len())

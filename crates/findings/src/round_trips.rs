@@ -3,6 +3,7 @@
 
 use super::pageable::Staged;
 use super::{DeviceFigures, Finding, Occurrence, Rule, Scope, longest_first};
+use ::program::is_of_region;
 use activity::text::counted;
 use activity::units::{bytes, duration, percent};
 use activity::{Copy, Direction, Ns, What};
@@ -73,12 +74,6 @@ fn arrays(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         change: scope.change("data-region", None),
         ..found
     })
-}
-
-/// Kernels that OpenACC or OpenMP makes of a region are called so. What a program copies itself may be another array of the same size.
-fn is_of_region(kernel: &str) -> bool {
-    let is_so = |with: &&str| kernel.starts_with(with);
-    ["nvkernel_", "__omp_offloading"].iter().any(is_so) || kernel.ends_with("_gpu")
 }
 
 /// Large copies up behind a kernel of a region that each follow a copy down of as many bytes at once. Beside them what they move, and

@@ -10,14 +10,17 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use activity::{Ns, door};
-use trace::Trace;
+use activity::{Ns, What, door};
 use trace::samples::short_file;
+use trace::{Lane, LaneId, Trace};
 
 pub use change::{Change, Setting};
 pub use source::{Sources, at_lines};
+
+/// Of each stream so many operations say which compiler made its kernels.
+const KERNELS_MAX: usize = 1_000;
 
 /// Larger files are not read; nor are those without a size, such as pipes, devices and those of the kernel.
 const BYTES_MAX: u64 = 1 << 20;
@@ -81,6 +84,38 @@ impl Framework {
     }
 }
 
+/// Whether a kernel is called as OpenACC or OpenMP calls what it makes of a region.
+pub fn is_of_region(kernel: &str) -> bool {
+    let is_so = |with: &&str| kernel.starts_with(with);
+    ["nvkernel_", "__omp_offloading"].iter().any(is_so)
+        || kernel.ends_with("_gpu")
+        || kernel.contains("_gpu__")
+}
+
+/// The option of its compiler that brings machine code for a program's GPU.
+pub fn arch_option(trace: &Trace) -> String {
+    let kernel = |id: LaneId, row: usize| match trace.what(id, row) {
+        What::Kernel(it) => Some(trace.names().full(trace.shape(it.shape).name)),
+        _ => None,
+    };
+    let rows = |lane: &Lane| lane.kept().take(KERNELS_MAX);
+    let all = trace.streams();
+    let all = all.flat_map(|(id, lane)| rows(lane).filter_map(move |row| kernel(id, row)));
+    let all: FxHashSet<&str> = all.collect();
+    if !all.iter().all(|it| is_of_region(it)) {
+        return "nvcc -arch".to_owned();
+    }
+    let of_llvm = all.iter().any(|it| it.starts_with("__omp_offloading"));
+    let gpu = trace.devices().first();
+    let (major, minor) = gpu.map_or((0, 0), |it| it.info.capability);
+    match (of_llvm, major) {
+        (true, 0) => "--offload-arch".to_owned(),
+        (true, _) => format!("--offload-arch=sm_{major}{minor}"),
+        (false, 0) => "nvc -gpu".to_owned(),
+        (false, _) => format!("nvc -gpu=cc{major}{minor}"),
+    }
+}
+
 /// Whether a word, or one that it begins, stands in a name: "jit_step" has "jit_", "codeinst_to_jit_impl" of Julia does not.
 fn has_word(name: &str, word: &str) -> bool {
     let mut at = name.match_indices(word);
@@ -103,6 +138,25 @@ fn read(path: &str, until: Ns) -> Option<Arc<str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_compiler_has_its_own_option_for_the_gpus_architecture() {
+        for (kernels, option) in [
+            (["main_16_gpu__red", "main_9_gpu"], "nvc -gpu=cc90"),
+            (["nvkernel_main_F1L31_2", "main_9_gpu"], "nvc -gpu=cc90"),
+            (["__omp_offloading_1_2_main_l9"; 2], "--offload-arch=sm_90"),
+            // A kernel of CUDA's own beside it.
+            (["main_9_gpu", "scale"], "nvcc -arch"),
+            (["step_gpu_all", "on_gpu2"], "nvcc -arch"),
+        ] {
+            let mut scene = trace::testing::Scene::new();
+            scene.device(trace::testing::h200());
+            for (at, kernel) in (0..).zip(kernels) {
+                scene.kernel(kernel, 1, at * 1_000, at * 1_000 + 500);
+            }
+            assert_eq!(arch_option(&scene.trace()), option, "{kernels:?}");
+        }
+    }
 
     #[test]
     fn a_framework_is_told_by_whole_words() {

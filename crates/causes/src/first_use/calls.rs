@@ -2,9 +2,9 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{kernel, making};
+use super::{kernel, making, pins};
 use crate::graph::{CallId, CallKind, Graph, NONE};
-use activity::{NameId, Ns, What};
+use activity::{NameId, Ns, Span, What};
 use trace::Trace;
 
 /// Launches that took long and were the first of their kernel in the process: its code is loaded meanwhile. Only what came
@@ -60,4 +60,65 @@ pub(super) fn uses_context(trace: &Trace, graph: &Graph, call: CallId) -> bool {
         kind => kind.is_wait(),
     };
     is_done && needs
+}
+
+/// Calls that lock memory of the host, which takes as long as there are pages. Of those behind the first launch only a
+/// few count: more are a loop's.
+pub fn pinning(trace: &Trace, graph: &Graph) -> FxHashSet<CallId> {
+    let calls = &graph.calls;
+    let pins = |call: &CallId| {
+        let name = || graph.function(trace, *call);
+        calls.kind[*call as usize] == CallKind::Memory
+            && pins(name())
+            && !name().contains("Free")
+            && !name().contains("Un")
+    };
+    let mut kinds = calls.kind.iter();
+    let launched = kinds.position(|it| *it == CallKind::Launch);
+    let launched = launched.unwrap_or(calls.len()) as CallId;
+    // What is pinned anew behind what was given back is of each data set.
+    let frees = |it: &CallId| {
+        let name = graph.function(trace, *it);
+        name.contains("FreeHost") || name.contains("HostUnregister")
+    };
+    let is_long = |it: &CallId| cases::COLD_MIN.is_reached_by(calls.span(*it).len());
+    let all = launched..calls.len() as CallId;
+    let freed = all.clone().find(frees).unwrap_or(CallId::MAX);
+    let mut later: Vec<CallId> = all.filter(pins).filter(is_long).collect();
+    if cases::LOOP_MIN.is_reached_by(later.len()) || later.last().is_some_and(|it| *it > freed) {
+        later.clear();
+    }
+    (0..launched).filter(pins).chain(later).collect()
+}
+
+/// What a call that loads code takes at most behind its wait for the GPU.
+const LOADS: Ns = 1_000_000;
+
+/// By process, when its GPUs work.
+#[derive(Clone, Debug, Default)]
+pub struct Busy(FxHashMap<usize, Vec<Span>>);
+
+impl Busy {
+    /// A call that loads code without its wait for the GPU: it returns when what ran meanwhile has ended.
+    pub fn without_wait(&mut self, trace: &Trace, process: usize, call: Span) -> Span {
+        let busy = self.0.entry(process).or_insert_with(|| {
+            let lanes = trace.streams().map(|it| it.1);
+            let lanes = lanes.filter(|it| it.key().process == process);
+            let spans = lanes.flat_map(|lane| lane.kept().map(|row| lane.span(row)));
+            Span::merged(spans.collect())
+        });
+        let meanwhile = &busy[busy.partition_point(|it| it.end <= call.start)..];
+        let meanwhile = &meanwhile[..meanwhile.partition_point(|it| it.start < call.end)];
+        let Some(ended) = meanwhile.last().map(|it| it.end) else {
+            return call;
+        };
+        let wait = Span::new(call.start, ended.min(call.end));
+        let worked: Ns = meanwhile.iter().map(|it| it.intersect(wait).len()).sum();
+        let is_wait =
+            (call.end - LOADS..=call.end).contains(&ended) && 10 * worked >= 9 * wait.len();
+        match cases::LOAD_WAITS.holds(is_wait) {
+            true => Span::new(ended, call.end),
+            false => call,
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
-use super::{Made, is_outlier, is_system_wait, kernel};
+use super::{Busy, Made, is_outlier, is_system_wait, kernel};
 use crate::graph::{CallId, CallKind, Graph, NONE, OpId};
 use crate::stacks::StackCounts;
 use activity::{NameId, Ns, Span, What};
@@ -35,7 +35,9 @@ struct Making {
 /// What a thread does between two launches.
 #[derive(Clone, Copy)]
 struct Between {
+    /// Since the launch or wait before, or since a load waited for the GPU; and what was longest before such a load.
     since: Ns,
+    before: Span,
     /// How long it loaded code, until when, and of how many functions it asked where they are.
     loading: Ns,
     loaded: Ns,
@@ -81,9 +83,32 @@ impl Between {
         }
     }
 
+    /// Counts a call that loads code. Its wait for the GPU, which is over by then, makes nothing.
+    fn load(&mut self, name: &str, call: Span, own: Span) {
+        if own.start > call.start {
+            self.before = self.made(call.start);
+            self.since = own.start;
+        }
+        (self.loading, self.loaded) = (self.loading + own.len(), call.end);
+        self.links |= name.starts_with("cuLinkComplete");
+        if name.contains("Load") {
+            self.brings = name.contains("LoadData");
+        }
+    }
+
+    /// What may have made something ready until then.
+    fn made(&self, until: Ns) -> Span {
+        let last = Span::new(self.since.min(until), until);
+        match self.before.len() > last.len() {
+            true => self.before,
+            false => last,
+        }
+    }
+
     fn from(since: Ns) -> Between {
         Between {
             since,
+            before: Span::new(since, since),
             loading: 0,
             loaded: Ns::MIN,
             asked: 0,
@@ -103,7 +128,7 @@ pub(super) fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, Made> {
     let calls = &graph.calls;
     let mut threads: FxHashMap<LaneId, Between> = FxHashMap::default();
     let mut kernels: FxHashMap<(usize, NameId), Making> = FxHashMap::default();
-    let mut anew = Vec::new();
+    let (mut anew, mut busy) = (Vec::new(), Busy::default());
     for call in 0..calls.len() as CallId {
         let (lane, span) = (calls.at(call).0, calls.span(call));
         let name = graph.function(trace, call);
@@ -113,14 +138,10 @@ pub(super) fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, Made> {
         }
         match calls.kind[call as usize] {
             CallKind::Load => {
-                let load = |it: &mut Between| {
-                    (it.loading, it.loaded) = (it.loading + span.len(), span.end);
-                    it.links |= name.starts_with("cuLinkComplete");
-                    if name.contains("Load") {
-                        it.brings = name.contains("LoadData");
-                    }
-                };
-                threads.entry(lane).and_modify(load);
+                let process = trace.lanes()[lane].key().process;
+                let own = busy.without_wait(trace, process, span);
+                let threads = threads.entry(lane);
+                threads.and_modify(|it| it.load(name, span, own));
             }
             // A wait for nothing parts nothing.
             kind if kind.is_wait() && calls.waited[call as usize] == NONE => {}
@@ -142,7 +163,7 @@ pub(super) fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, Made> {
                         let is_anew = cases::COMPILED_ANEW.holds(before.ends_with_code(span.start));
                         match is_anew.then(new).filter(|it| it.compiles) {
                             Some(new) => anew.push((new.op, new.made())),
-                            None => it.get_mut().add(span.start - before.since),
+                            None => it.get_mut().add(before.made(span.start).len()),
                         }
                     }
                 }
@@ -164,7 +185,7 @@ impl Making {
     ) -> Making {
         let calls = &graph.calls;
         let (lane, start) = (calls.at(call).0, calls.start[call as usize]);
-        let made = Span::new(before.since.min(start), start);
+        let made = before.made(start);
         let few = made.len() / cases::OUTLIER.value();
         let name = trace.names().full(kernel);
         let is_drivers = graph.function(trace, call).starts_with("cuLaunchKernel");

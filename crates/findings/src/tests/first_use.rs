@@ -1030,6 +1030,77 @@ fn a_context_is_made_for_each_gpu_and_a_pool_of_memory_is_none() {
 }
 
 #[test]
+fn contexts_of_further_gpus_are_made_by_streams_and_behind_the_choice_of_a_gpu() {
+    // A context of 100 ms, then calls of these times, each behind the choice of a GPU or behind nothing; a kernel of 100 ms.
+    let told = |name: &str, choice: &str, times: &[Ns]| {
+        let mut scene = Scene::new();
+        scene.call("cudaFree", -3_000_000_000, -2_900_000_000);
+        let mut at = -2_800_000_000;
+        for &took in times {
+            scene.call(choice, at, at + 2_000);
+            scene.call(name, at + 3_000, at + 3_000 + took);
+            at += took + 1_000_000;
+        }
+        scene.call("cudaLaunchKernel", 0, 5_000);
+        scene.kernel("k", 1, 6_000, 100_006_000);
+        sick("cold-start", &mut scene).title
+    };
+    let streams = [6_000_000, 302_000_000, 329_000_000, 345_000_000];
+    let made = "cold start: 1.08 s spent on making the context;";
+    told("cudaStreamCreate", "cudaGetLastError", &streams).must_begin(made);
+    let memory = [10_000, 302_000_000, 329_000_000, 345_000_000];
+    told("cudaMalloc", "cudaSetDevice", &memory).must_begin(made);
+    // Behind no choice, and as long each time: memory that is zeroed, or pages.
+    let other = "cold start: 100 ms spent on making the context;";
+    told("cudaMalloc", "cudaGetLastError", &memory).must_begin(other);
+    told("cudaMalloc", "cudaSetDevice", &[300_000_000; 4]).must_begin(other);
+}
+
+/// The first call of all pins memory for 856 ms; so do later ones for these times.
+#[test]
+fn a_first_call_makes_the_context_though_its_function_takes_long_later() {
+    let told = |later: [Ns; 3]| {
+        let mut scene = Scene::new();
+        scene.call("cudaHostAlloc", -3_000_000_000, -2_144_000_000);
+        let mut at = -2_000_000_000;
+        for took in later {
+            scene.call("cudaHostAlloc", at, at + took);
+            at += took + 1_000_000;
+        }
+        scene.call("cudaLaunchKernel", 0, 5_000);
+        scene.kernel("k", 1, 6_000, 100_006_000);
+        sick("cold-start", &mut scene).title
+    };
+    let both =
+        "cold start: 1.64 s spent on making the context (856 ms) and pinning host memory (785 ms)";
+    told([28_000_000, 359_000_000, 398_000_000]).must_begin(both);
+    told([800_000_000; 3]).must_begin("cold start: 3.26 s spent on pinning host memory;");
+}
+
+#[test]
+fn what_is_compiled_is_told_without_the_wait_of_its_load() {
+    // A kernel of 500 ms that was launched before; another one's code is made for so long, and its load waits for the kernel.
+    let scene = |work: Ns| {
+        let mut scene = launches(20);
+        let at = 60_000_000;
+        scene.call("cuLaunchKernel", at, at + 5_000);
+        scene.kernel("c", 1, at + 6_000, at + 500_000_000);
+        scene.call("cuModuleLoadData", at + 100_000 + work, at + 500_200_000);
+        for i in 0..6 {
+            let at = at + 500_300_000 + i * 200_000;
+            scene.call("cuLaunchKernel", at, at + 5_000);
+            scene.kernel("cupy_scan", 1, at + 6_000, at + 106_000);
+        }
+        scene
+    };
+    cured("cold-start", &mut scene(0));
+    let made = "cold start: 40.1 ms spent on compiling kernels;";
+    sick("cold-start", &mut scene(40_000_000))
+        .title
+        .must_begin(made);
+}
+
+#[test]
 fn a_call_that_loads_code_and_waits_for_a_kernel_is_no_cold_start() {
     // Kernels of 50 ms, and code that is loaded from 0.1 ms after each launch on until so long after it.
     let scene = |until: Ns, kernel: Ns| {
