@@ -116,6 +116,7 @@ const START_UP_TOLD: usize = 10;
 /// "start-up 8.54 s, most of it compiling kernels": what takes most of it, busy or idle.
 fn begins((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> String {
     let (start, mut by) = (steps.start_up, BTreeMap::<String, Ns>::new());
+    let mut idle = 0;
     if let Some(device) = steps::main_device(trace, steps.process) {
         let busy = Breakdown::of_device(trace, device, start);
         let waits = faulting(trace, causes, device, start);
@@ -124,6 +125,7 @@ fn begins((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> String {
         by.insert("in copies".to_owned(), busy.copy - busy.overlap);
         for row in causes.idle_within(&[device], &[start]) {
             *by.entry(doing(trace, &row)).or_default() += row.total_ns;
+            idle += row.total_ns;
         }
     }
     let of = match steps.steady.start {
@@ -132,6 +134,11 @@ fn begins((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> String {
     };
     let text = format!("start-up {}{of}", duration(start.len()));
     let part = |time: Ns| share(time, start.len());
+    // Launches that are captured, and the CPU's work between them, run nothing: together they are what it is for.
+    let graphs = causes.graph().making_graphs(start).min(idle);
+    if 2 * graphs >= start.len() {
+        by = BTreeMap::from([("making CUDA graphs".to_owned(), graphs)]);
+    }
     match by.into_iter().max_by_key(|it| it.1) {
         Some((what, time)) if part(time) >= BOUND_MIN => {
             // A second figure beside that of the cold start, which counts a busy GPU's time, too, would be a riddle.

@@ -1651,6 +1651,35 @@ fn a_start_up_says_what_it_is_spent_on() {
     untraced.must_end("nearly all of it in untraced CPU work");
 }
 
+/// A graph is captured for so long in a start-up of 6 ms: a launch every 10 us that runs nothing, and the CPU's work between them.
+#[test]
+fn a_start_up_in_which_graphs_are_captured_says_so() {
+    let told = |captured: Ns| {
+        beside_a_start(|scene| {
+            scene.kernel("init", 1, 0, 10_000);
+            scene.call("cudaStreamBeginCapture", 100_000, 101_000);
+            for at in (0..captured / 10_000).map(|i| 110_000 + i * 10_000) {
+                scene.call("cuLaunchKernel", at, at + 1_000);
+            }
+            scene.call(
+                "cudaStreamEndCapture",
+                110_000 + captured,
+                120_000 + captured,
+            );
+            scene.call(
+                "cudaGraphInstantiate",
+                130_000 + captured,
+                1_000_000 + captured,
+            );
+        })
+    };
+    assert_eq!(
+        told(3_000_000),
+        "start-up 6.01 ms, most of it making CUDA graphs"
+    );
+    told(1_000_000).must_end("most of it in untraced CPU work");
+}
+
 #[test]
 fn a_name_of_four_hundred_characters_is_cut() {
     let long = format!("Cijk_{}_WG32_8_1", "MT256x128x64_".repeat(30));

@@ -137,26 +137,11 @@ impl Graph {
     /// bounds such a GPU.
     pub fn capture(&self, window: Option<Span>) -> Option<[Ns; 2]> {
         let calls = &self.calls;
-        let mut begun: FxHashMap<u32, Ns> = FxHashMap::default();
-        let mut captured: Vec<Span> = Vec::new();
-        for call in 0..calls.len() {
-            match calls.kind[call] {
-                CallKind::CaptureBegin => {
-                    begun.insert(calls.lane[call], calls.start[call]);
-                }
-                CallKind::CaptureEnd => {
-                    let start = begun.remove(&calls.lane[call]);
-                    captured.extend(start.map(|start| Span::new(start, calls.end[call])));
-                }
-                _ => {}
-            }
-        }
-        if captured.is_empty() && begun.is_empty() {
+        let captured = self.captures();
+        if captured.is_empty() {
             return None;
         }
         let all = Span::new(*calls.start.first()?, *calls.end.iter().max()?);
-        // One that goes on is all of what follows.
-        captured.extend(begun.values().map(|&start| Span::new(start, all.end)));
         let window = window.unwrap_or(Span {
             start: Ns::MIN,
             end: Ns::MAX,
@@ -175,6 +160,38 @@ impl Graph {
             (captured > 0 && 2 * captured >= stretch.len()).then_some([captured, stretch.len()])
         });
         told.filter(|[captured, _]| CAPTURE_RUNS * ran <= *captured)
+    }
+
+    /// When threads capture graphs. One capture that goes on is all of what follows.
+    fn captures(&self) -> Vec<Span> {
+        let calls = &self.calls;
+        let mut begun: FxHashMap<u32, Ns> = FxHashMap::default();
+        let mut captured: Vec<Span> = Vec::new();
+        for call in 0..calls.len() {
+            match calls.kind[call] {
+                CallKind::CaptureBegin => {
+                    begun.insert(calls.lane[call], calls.start[call]);
+                }
+                CallKind::CaptureEnd => {
+                    let start = begun.remove(&calls.lane[call]);
+                    captured.extend(start.map(|start| Span::new(start, calls.end[call])));
+                }
+                _ => {}
+            }
+        }
+        let end = calls.end.iter().max().copied().unwrap_or(Ns::MAX);
+        captured.extend(begun.values().map(|&start| Span::new(start, end)));
+        captured
+    }
+
+    /// How long CUDA graphs are captured and made ready within a stretch.
+    pub fn making_graphs(&self, within: Span) -> Ns {
+        let is_set_up = |it: &usize| self.calls.kind[*it] == CallKind::GraphSetup;
+        let calls = (0..self.calls.len()).filter(is_set_up);
+        let calls = calls.map(|it| self.calls.span(it as CallId));
+        let all = self.captures().into_iter().chain(calls);
+        let all = all.map(|it| it.intersect(within));
+        Span::union_len(all.filter(|it| !it.is_empty()).collect())
     }
 
     /// How far the clocks of CPU and GPU are apart at least, where syncs end before the copies begin that they wait for.
