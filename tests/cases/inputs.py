@@ -1610,6 +1610,17 @@ def cache_that_is_full_early(made):
         made.kernel("gemm", at + 66 * US, at + 96 * US)
 
 
+@made
+def frees_that_are_slow_now_and_then(made):
+    """Forty kernels with a free of 2 us before each; every fourth takes 300 us. The first launch of another kernel takes 2 ms at the end."""
+    for i in range(40):
+        made.call("cudaFree", made.now, made.now + (300 if i % 4 == 3 else 2) * US)
+        made.now += (301 if i % 4 == 3 else 3) * US
+        made.launch("scan")
+    made.launch("last", 2 * MS)
+    made.launch("last")
+
+
 # A host at other work.
 
 

@@ -427,6 +427,8 @@ table! {
         CACHE_THAT_ENDS: Exception => ["cache_that_is_full_early"];
         /// Beside cold calls a program that gives hardly any memory back fills its allocator's cache.
         CACHE_THAT_FILLS: Exception => ["cache_of_a_cold_program"];
+        /// Slow ones in half of the eighths of the time are the loop's, though a kernel's first launch comes late.
+        SPREAD_OUTLIERS: Exception => ["frees_that_are_slow_now_and_then"];
     }
     "host-bound" {
         /// Host work in gaps of over 1 ms binds the GPU when it takes this part of the time: XProf's mark for steps bound by

@@ -57,7 +57,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let span = scope.devices.iter().map(|f| f.span).reduce(Span::hull);
     let span = span.or_else(|| launches(scope))?;
     let calls = Calls::of(scope, span)?;
-    let (once, outliers, later) = calls.outliers(scope);
+    let (once, outliers, later) = calls.outliers(scope, span);
     // Kernels and copies take what they take without these calls.
     let idle = scope.devices.iter().map(|f| f.idle_ns).max();
     let idle = idle.unwrap_or(span.len());
@@ -231,12 +231,13 @@ impl Calls {
         Some(calls)
     }
 
-    /// What took far longer than its function does, in how many calls, and what of it comes once a round. That is the
-    /// loop's, and what a program's first calls take beyond the others is not.
-    fn outliers(&self, scope: &Scope) -> (Ns, u64, Ns) {
+    /// What took far longer than its function does, in how many calls, and what of it is the loop's: it comes once a round, or all over
+    /// the time. What a program's first calls take beyond the others is not.
+    fn outliers(&self, scope: &Scope, span: Span) -> (Ns, u64, Ns) {
         let first = &scope.causes.first_use().calls;
         let cold = first.iter().map(|it| it.0.end).max().unwrap_or(Ns::MIN);
         let (mut once, mut outliers, mut later) = (0 as Ns, 0u64, Vec::new());
+        let mut eighths = FxHashSet::default();
         for times in self.by_name.values() {
             let mut lengths: Vec<Ns> = times.iter().map(|it| it.0).collect();
             let median = lower_median(&mut lengths).unwrap_or(0);
@@ -245,9 +246,14 @@ impl Calls {
                 once += time;
                 outliers += 1;
                 later.extend((start >= cold).then_some(time));
+                eighths.insert((start - span.start) / (span.len() / 8).max(1));
             }
         }
+        let are_many = cases::LOOP_MIN.is_reached_by(outliers as usize);
         match cases::LOOP_MIN.is_reached_by(later.len()) {
+            _ if cases::SPREAD_OUTLIERS.holds(are_many && eighths.len() >= 4) => {
+                (once, outliers, once)
+            }
             true => (once, outliers, later.iter().sum()),
             false => (once, outliers, 0),
         }

@@ -233,6 +233,35 @@ fn allocations_that_are_slow_while_all_is_cold_are_no_loop() {
         .must_have(", 1.00 s of it in 1 outlier (over 10");
 }
 
+/// Forty kernels of 90 us with a free of 2 us before each. These take 300 us, and a kernel that is new at the end 2 ms to launch.
+#[test]
+fn frees_that_are_slow_all_over_the_time_are_the_loops() {
+    let scene = |slow: &dyn Fn(i64) -> bool| {
+        let (mut scene, mut at) = (Scene::new(), 0);
+        for i in 0..41 {
+            let took = if slow(i) { 300_000 } else { 2_000 };
+            scene.call("cudaFree", at, at + took);
+            at += took + 1_000;
+            let (name, took) = if i < 40 {
+                ("k", 5_000)
+            } else {
+                ("last", 2_000_000)
+            };
+            scene.call("cudaLaunchKernel", at, at + took);
+            scene.kernel(name, 1, at + took, at + took + 90_000);
+            at += took + 100_000;
+        }
+        scene
+    };
+    let found = sick("alloc-in-loop", &mut scene(&|i| i % 4 == 3));
+    // The first comes before the first kernel: 30 others of 2 us and ten of 300.
+    assert_eq!(found.bound_ns, 30 * 2_000 + 10 * 300_000);
+    found.title.must_have("3.00 ms of it in 10 outliers");
+    // As many at once are no loop's, and nor are few.
+    cured("alloc-in-loop", &mut scene(&|i| (3..11).contains(&i)));
+    cured("alloc-in-loop", &mut scene(&|i| i % 8 == 3));
+}
+
 #[test]
 fn a_cache_that_a_cold_program_fills_is_no_loop() {
     // 20 launches with an allocation of 60 us before each. The first launch takes so long, and so many are given back.
