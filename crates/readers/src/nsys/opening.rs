@@ -11,6 +11,7 @@ const CALLS_MAX: usize = 512;
 
 /// A context takes at least so long, and asks so often; it pauses no longer. No call that makes one returns as quickly.
 const CONTEXT_MIN: Ns = 50_000_000;
+const ASKING_MIN: Ns = 20_000_000;
 const ASKED_MIN: usize = 200;
 const ASKED_MAX: usize = 1 << 16;
 const PAUSE_MAX: Ns = 50_000_000;
@@ -150,7 +151,7 @@ fn longest_run(mut asked: Vec<Span>) -> Option<(Span, usize)> {
     let runs = runs.filter(|it| it.len() >= ASKED_MIN);
     let spans =
         runs.filter_map(|it| Some((Span::new(it.first()?.start, it.last()?.end), it.len())));
-    let long = spans.filter(|it| it.0.len() >= CONTEXT_MIN);
+    let long = spans.filter(|it| it.0.len() >= ASKING_MIN);
     long.max_by_key(|it| it.0.len())
 }
 
