@@ -131,8 +131,8 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         change: scope.change(change, line.as_ref()),
         cure,
         beside_ns: beside.min(idle - bound),
-        // Beside the GPU's work the CPU does more where no call waits for that.
-        cap_ns: Some(time + beside + waits.map_or(0, |f| f.busy_ns)),
+        // Copies and kernels may run beside each other where no call waits.
+        cap_ns: Some(time + beside + waits.map_or(0, |f| f.copy_ns.min(f.compute_ns))),
         refused: is_pool
             .then(|| "what goes back to the driver in syncs is not replayed".to_owned()),
         ..scope.found(span.len(), bound, &longest_first(calls.at))

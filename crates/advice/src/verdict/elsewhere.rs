@@ -5,7 +5,7 @@ use super::{AnswerScope, Answered, Bound, Verdict, instead, outside};
 use activity::Ns;
 use activity::units::{duration, share};
 use causes::Causes;
-use findings::{Finding, Rule};
+use findings::{Finding, Rule, Severity};
 use trace::{Trace, describe};
 
 /// A GPU that is busy for more of the time is worth a look, be it short. Before that comes only what its copies ask for, or
@@ -46,7 +46,13 @@ pub fn lead(
         false => whole.idle >= IDLE || it.0 > BUSY * ran,
     });
     let cold = findings.iter().filter(|it| it.rule == Rule::ColdStart);
-    let is_uncured = whole.bound_by == Bound::Host && whole.gain.is_none();
+    // What a cure of something else saves says nothing of the CPU's work.
+    let cures = findings
+        .iter()
+        .filter(|it| it.rule != Rule::ColdStart && it.severity >= Severity::Warning);
+    let cured = cures.map(|it| it.weight()).max().unwrap_or(0);
+    let is_cured = whole.gain.is_some() && 2 * cured > whole.cost_ns;
+    let is_uncured = whole.bound_by == Bound::Host && !is_cured;
     // Of few operations little is known, and a start of any length may be all there is to say.
     let are_few = !cases::LAUNCH_OPS_MIN.is_reached_by(causes.graph().ops.len())
         && !whole.text.starts_with(TOO_LITTLE);
