@@ -413,9 +413,10 @@ fn beside(
         // What happened once or twice is no saving of the next run, and what kernels do has to be done.
         let is_saved = odd.is_habit() && odd.bound_by != Bound::Compute;
         let saves = is_saved.then(|| format!("{} · ", odd.gain()));
+        let cure = odd.cure().map(|it| format!("{it} · "));
         verdict.gain = Some(format!(
             "{}the others are {class} ({})",
-            saves.unwrap_or_default(),
+            cure.or(saves).unwrap_or_default(),
             duration(kind.median_ns)
         ));
         lead_by(verdict, &odd);

@@ -189,6 +189,11 @@ impl OddSteps {
         is_prefill.then_some("prefill in smaller chunks")
     }
 
+    /// What to change, for the headline, where that is known by a name.
+    pub(super) fn cure(&self) -> Option<&'static str> {
+        compiles(&self.held).then_some("try dynamic=True, or fewer shapes")
+    }
+
     /// "every 20th step takes 727 ms more in torch.save at train.py:31: 12 % of the time".
     pub fn sentence(&self) -> String {
         let OddSteps { which, why, .. } = self;

@@ -1,6 +1,6 @@
 //! Which rows there are, in which order, under which names.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::counters::Counters;
 use crate::tui::state::{Row, RowKind, nest};
@@ -125,6 +125,7 @@ fn host_rows(trace: &Trace, scope: Span, is_whole: bool, rows: &mut Vec<Row>) {
         _ => true,
     };
     lanes.sort_by_key(|&(id, key)| (key.process, host_order(key.kind, launches(key)), id));
+    let numbers = numbers(trace, &lanes);
     let mut group = None;
     for (id, key) in lanes {
         if group != Some(key.process) {
@@ -139,8 +140,10 @@ fn host_rows(trace: &Trace, scope: Span, is_whole: bool, rows: &mut Vec<Row>) {
             }
             LaneKind::Overhead => (RowKind::Overhead(id), "overhead".to_owned()),
             LaneKind::Thread { thread } => {
-                let label = describe::thread(trace, key.process, thread);
-                (RowKind::Thread(id), thread_label(&label))
+                let label = thread_label(&describe::thread(trace, key.process, thread));
+                let number = numbers.get(&(key.process, thread));
+                let number = number.map_or_else(String::new, |it| format!(" #{it}"));
+                (RowKind::Thread(id), label + &number)
             }
             _ => (RowKind::Thread(id), String::new()),
         };
@@ -154,6 +157,23 @@ fn host_rows(trace: &Trace, scope: Span, is_whole: bool, rows: &mut Vec<Row>) {
             rows.push(Row::new(RowKind::Range(id, depth), ""));
         }
     }
+}
+
+/// Numbers of the threads of a process that are called as one before them is, from 2 on.
+fn numbers(trace: &Trace, lanes: &[(LaneId, LaneKey)]) -> FxHashMap<(usize, u32), usize> {
+    let threads = lanes.iter().filter_map(|(_, key)| match key.kind {
+        LaneKind::Thread { thread } => Some((key.process, thread)),
+        _ => None,
+    });
+    let mut seen: FxHashMap<(usize, String), usize> = FxHashMap::default();
+    let numbered = threads.map(|it| {
+        let label = thread_label(&describe::thread(trace, it.0, it.1));
+        let number = seen.entry((it.0, label)).or_default();
+        *number += 1;
+        (it, *number)
+    });
+    let numbered: Vec<_> = numbered.collect();
+    numbered.into_iter().filter(|it| it.1 > 1).collect()
 }
 
 /// A number alone says nothing; ids differ in their last digits. A name may be anything.
@@ -332,6 +352,8 @@ fn stream_order(trace: &Trace, scope: Span, id: LaneId, key: LaneKey) -> impl Or
 #[cfg(test)]
 mod tests {
     use super::*;
+    use activity::{Batch, Def};
+    use trace::testing::Scene;
 
     #[test]
     fn a_thread_may_be_called_by_any_number() {
@@ -342,6 +364,40 @@ mod tests {
         ] {
             assert_eq!(thread_label(name), label);
         }
+    }
+
+    #[test]
+    fn threads_of_one_name_are_numbered() {
+        let mut scene = Scene::new();
+        for thread in 1..4 {
+            scene.on_thread(thread);
+            scene.call(
+                "cudaLaunchKernel",
+                10 * i64::from(thread),
+                10 * i64::from(thread) + 5,
+            );
+            scene.kernel(
+                "k",
+                1,
+                100 * i64::from(thread),
+                100 * i64::from(thread) + 50,
+            );
+        }
+        let mut trace = scene.trace();
+        let named = |thread, text: &str| Def::Thread {
+            thread,
+            name: text.to_owned(),
+        };
+        trace.apply(Batch {
+            defs: vec![named(2, "python3"), named(3, "loader"), named(4, "python3")],
+            ..Batch::default()
+        });
+        let rows = all(&trace, Span::new(0, 1_000), true, Counters::default());
+        let threads = rows
+            .iter()
+            .filter(|it| matches!(it.kind, RowKind::Thread(_)));
+        let labels: Vec<&str> = threads.map(|it| it.label.as_str()).collect();
+        assert_eq!(labels, ["python3", "loader", "python3 #2"]);
     }
 
     #[test]

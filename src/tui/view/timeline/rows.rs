@@ -413,7 +413,7 @@ fn bandwidth(
         Some(peak) => fit(room, [format!("of {} GB/s", units::rate(peak))]),
         None => {
             let most = rate_with_unit(greatest.max(average));
-            fit(room, [format!("at most {most}")])
+            fit(room, [format!("fastest {most}")])
         }
     };
     LaneRow {

@@ -97,14 +97,14 @@ fn app(all: &[Op], peak: Option<f64>) -> App {
         ..KnownGpu::default()
     }]);
     let mut app = App::of_trace(trace, None, gpus);
-    // The side column has room for "at most 999 MB/s".
+    // The side column has room for "fastest 999 MB/s".
     app.state.size = Size::new(200, 40);
     app
 }
 
-/// GB/s, which are bytes a ns, of "11.1", "2.4 MB/s", "at most 54.9 GB/s".
+/// GB/s, which are bytes a ns, of "11.1", "2.4 MB/s", "fastest 54.9 GB/s".
 fn rate_in(text: &str) -> Option<f64> {
-    let text = text.strip_prefix("at most ").unwrap_or(text);
+    let text = text.strip_prefix("fastest ").unwrap_or(text);
     let mut words = text.split_whitespace();
     let number: f64 = words.next()?.parse().ok()?;
     let unit = match words.next() {
@@ -207,7 +207,7 @@ proptest! {
                     } else {
                         rate_rows.push((greatest, shares.clone()));
                         if !lane.figure.is_empty() {
-                            let most = rate_in(&lane.side).expect("at most");
+                            let most = rate_in(&lane.side).expect("the fastest");
                             prop_assert!(most >= mean, "{} at {}", lane.side, lane.figure);
                             // Small rates have two digits.
                             prop_assert!(most >= 0.95 * greatest, "{}: {greatest}", lane.side);
