@@ -231,8 +231,8 @@ impl Calls {
         Some(calls)
     }
 
-    /// What took far longer than its function does, in how many calls, and what of it is the loop's: it comes once a round, or all over
-    /// the time. What a program's first calls take beyond the others is not.
+    /// What took far longer than its function does, in how many calls, and what of it is the loop's. That comes once a round, or all
+    /// over the time. What a program's first calls take beyond the others is not.
     fn outliers(&self, scope: &Scope, span: Span) -> (Ns, u64, Ns) {
         let first = &scope.causes.first_use().calls;
         let cold = first.iter().map(|it| it.0.end).max().unwrap_or(Ns::MIN);
