@@ -1937,6 +1937,44 @@ def first_launch_beside_small_copies(made):
     made.copy("d2h", 1 << 20, 483 * US, 540 * US, memory="pageable")
 
 
+def half_graphed(made, length, waits=False):
+    """Eight training steps: a graph of ten kernels of 50 us, and six of so long that are launched one by one."""
+    for i in range(8):
+        at = i * MS
+        made.call("cudaGraphLaunch", at, at + 10 * US)
+        for node in range(10):
+            made.kernel("gemm", at + 15 * US + node * 50 * US, at + 65 * US + node * 50 * US - 10)
+        for op in range(6):
+            begin = at + 520 * US + op * 80 * US
+            made.call("cudaLaunchKernel", begin - 10 * US, begin - 5 * US)
+            made.kernel("foreach", begin, begin + length)
+            if waits:
+                made.call("cudaStreamSynchronize", begin - 4 * US, begin + length + 2 * US)
+        made.range("Optimizer.step#SGD.step", at + 505 * US, at + 990 * US)
+        made.range(f"ProfilerStep#{i}", at, at + 995 * US)
+
+
+@made
+def half_graphed_steps_that_wait(made):
+    """It takes 10 us of each 80, and the CPU waits for each."""
+    half_graphed(made, 10 * US, waits=True)
+
+
+@made
+def thread_that_waits_for_results(made):
+    """Forty kernels of 0.1 ms, of which each fourth is launched late, and a thread that waits for each of them."""
+    at = 0
+    for i in range(40):
+        made.thread(0)
+        begin = at + (1 if i % 4 == 0 else -60) * US
+        made.call("cudaLaunchKernel", begin, begin + 5 * US)
+        made.kernel("k", at + 10 * US, at + 110 * US)
+        made.thread(1)
+        made.call("cudaEventSynchronize", at + 30 * US, at + 115 * US)
+        made.call("cudaEventDestroy", at + 116 * US, at + 117 * US)
+        at += (140 if i % 4 == 3 else 100) * US
+
+
 def main():
     for function in INPUTS:
         made = Made()

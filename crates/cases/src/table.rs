@@ -307,6 +307,8 @@ table! {
         STAGED_BACK: Exception => ["results_that_are_staged"];
         /// Behind a sync a copy back to pageable memory waits all the same: both have to go.
         WAITS_ALL_THE_SAME: Exception => ["syncs_before_staged_copies"];
+        /// Waits of a thread that launches nothing are a cause only where the GPU is idle behind most of them.
+        WAITS_BY_CHANCE: Exception => ["thread_that_waits_for_results"];
         /// Values that come back may say what is launched next, so that their syncs may have to stay.
         VALUE_DECIDES: Exception => ["value_that_decides"];
         /// A value that PyTorch's `.item()` brings is mostly printed, and decides nothing.
@@ -478,6 +480,10 @@ table! {
         /// Where this part of graph launches left no records nothing can be said of idle time. Fewer may have
         /// been launched when recording ended.
         LOST_SHARE: Share = 0.1 or 0.0 => ["graph_launches_behind_the_recording"];
+    }
+    "beside-graphs" {
+        /// Where the CPU waits within the step, its waits are the cause.
+        WAITS_BESIDE_GRAPHS: Exception => ["half_graphed_steps_that_wait"];
     }
     "no-cure" {
         /// Idle time of one group has a finding from this part of the time on.

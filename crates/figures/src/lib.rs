@@ -1,7 +1,7 @@
 //! What a timeline says in numbers: questions about a [`trace::Trace`] with exact answers.
 //!
 //! The root holds the figures of a device over the whole timeline or one pass (the definitions of the report's JSON).
-//! [`tables`] counts by name. [`shapes`] has the launches of each kernel ([`fill`]: how they fill a GPU; [`counted`]: what
+//! [`tables`] counts by name. [`shapes`] has the launches of each kernel ([`fill`]: how they fill a GPU; [`own_work`]: what libraries have; [`counted`]: what
 //! they do with it; [`class`]: what limits them). [`lost`] has what is on no record, and [`failed`] what returned an error. [`launches`] has what lies between a CUDA call and
 //! its operation, and [`memory`] the device memory in use. [`passes`] cuts a scenario's run into variants and passes. The figures of a
 //! variant ([`variants`]) are those of one table ([`variants::measure`]). [`breakdown`] is for windows that are no pass,
@@ -27,6 +27,7 @@ pub mod lost;
 pub mod memory;
 pub mod nodes;
 pub mod off_cpu;
+pub mod own_work;
 pub mod passes;
 pub mod remarks;
 pub mod serving;

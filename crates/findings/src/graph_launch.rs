@@ -7,6 +7,7 @@ use crate::thresholds;
 use activity::text::{counted, cut_middle, listed};
 use activity::units::{duration, percent, share};
 use activity::{NameId, Ns, What};
+use causes::around::{self, OPTIMIZER};
 use causes::graph::{CallId, CallKind, NONE};
 use causes::{Bound, Cause, Culprit, Gap, Piece};
 use figures::busy::mostly;
@@ -160,3 +161,73 @@ pub(super) fn beside(scope: &Scope, f: &DeviceFigures) -> Option<String> {
     let names: Vec<String> = names.iter().take(NAMES).map(short).collect();
     has_graph.then(|| listed(&names))
 }
+
+/// Training steps of which graphs hold a part: the rest is launched one by one, and leaves the GPU idle.
+pub(super) fn rest(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    // A server's graphs leave out on purpose what differs from step to step.
+    let trains = scope.has_name(|it| it.starts_with(OPTIMIZER));
+    if scope.steps == 0 || !trains || !cases::LAUNCH_IDLE_SHARE.is_reached_by(f.idle_share()) {
+        return None;
+    }
+    let (graph, mut at, mut graphs) = (scope.causes.graph(), Vec::new(), FxHashSet::default());
+    let mut calls = FxHashSet::default();
+    for (place, _) in scope.operations(f) {
+        match graph.call_at(place) {
+            NONE => {}
+            call if graph.calls.kind[call as usize] == CallKind::GraphLaunch => {
+                graphs.insert(call);
+            }
+            call => {
+                calls.insert(call);
+                at.push(Occurrence::Row(place));
+            }
+        }
+    }
+    let window = scope.window_on(f.index).unwrap_or(f.span);
+    let mut waits = 0;
+    for process in scope.processes(f) {
+        let ended = graph.calls.ended(process, window.end).iter();
+        let ended = ended.filter(|&&it| graph.calls.waited[it as usize] != NONE);
+        waits += ended
+            .filter(|&&it| window.overlaps(graph.calls.span(it)))
+            .count();
+    }
+    let is_waiting = cases::WAITS_BESIDE_GRAPHS.holds(waits >= scope.steps);
+    let of_step = calls.len() / scope.steps;
+    if graphs.len() < scope.steps || of_step < EAGER_MIN || is_waiting {
+        return None;
+    }
+    let calls = calls.into_iter().map(|it| (it, 1));
+    let own = |names: &[&str]| {
+        let mut own = names
+            .iter()
+            .rev()
+            .filter(|it| !it.starts_with("ProfilerStep"));
+        own.next().map(|it| (*it).to_owned())
+    };
+    let places = around::by_name(scope.causes, calls, own).into_iter();
+    let places: Vec<String> = places.take(NAMES).map(|it| it.0).collect();
+    let within = match places.is_empty() {
+        true => String::new(),
+        false => format!(", in {}", listed(&places)),
+    };
+    Some(Finding {
+        title: format!(
+            "{} a step are launched one by one beside CUDA graphs{}; the GPU is idle for {} ({})",
+            counted(of_step as u64, "operation", "operations"),
+            within,
+            duration(f.idle_ns),
+            percent(f.idle_share()),
+        ),
+        advice: "Capture the rest of the step as well, with the loss and the optimizer: then one launch a step is left. The optimizer has to be capturable.".to_owned(),
+        says: Some(Says {
+            bound: Bound::Launch,
+            part: f.idle_share(),
+            why: format!("{of_step} operations are launched one by one beside CUDA graphs"),
+        }),
+        ..scope.found(f.span_ns, f.idle_ns, &at)
+    })
+}
+
+/// So many operations a step beside graphs are worth capturing.
+const EAGER_MIN: usize = 4;

@@ -22,6 +22,7 @@ mod exchanges;
 mod exposed_collectives;
 mod failed;
 pub mod fold;
+mod gap;
 mod gil;
 mod graph_launch;
 mod host_bound;
@@ -432,6 +433,7 @@ rules! {
     AllocInLoop "alloc-in-loop" Timeline(alloc_loop::check) ["reuse"] "reusing memory";
     LaunchBound "launch-bound" Device(launch_bound::check) ["graph"] "using a CUDA graph";
     GraphNodes "graph-nodes" Device(graph_launch::nodes) [] "fusing nodes of the graph";
+    BesideGraphs "beside-graphs" Device(graph_launch::rest) [] "capturing the whole step";
     GraphLaunch "graph-launch" Device(graph_launch::check) [] "calling cudaGraphLaunch before the sync";
     // A host that waits for every batch launches the next one too late, whatever its stream.
     NoOverlap "no-overlap" Device(no_overlap::check) ["own-stream" "no-sync" "no-sync+own-stream"] "overlapping";
@@ -557,6 +559,7 @@ pub fn find(scope: &Scope, stop: &Stop) -> Vec<Finding> {
         .filter_map(|f| no_cure::check(scope, f, &findings))
         .collect();
     findings.extend(uncured);
+    findings.extend(gap::beside(scope, &findings));
     let has = |rule| findings.iter().any(|f| f.rule == rule);
     let failed = || figures::failed::Failed::of(scope.trace, scope.causes.graph());
     if has(Rule::FailedCalls) && failed().is_some_and(|failed| failed.is_all()) {

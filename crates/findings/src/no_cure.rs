@@ -42,6 +42,7 @@ fn tells(rule: Rule, group: Group) -> bool {
         Group::Launch => matches!(
             rule,
             LaunchBound
+                | BesideGraphs
                 | TinyCopies
                 | AllocInLoop
                 | ColdStart
@@ -54,7 +55,8 @@ fn tells(rule: Rule, group: Group) -> bool {
             rule,
             SyncInLoop | HostExchange | TinyCopies | PageableCopy | NoOverlap | Turns
         ),
-        Group::Queue | Group::Process | Group::Profiler | Group::Unknown => false,
+        Group::Unknown => rule == BesideGraphs,
+        Group::Queue | Group::Process | Group::Profiler => false,
     }
 }
 

@@ -183,7 +183,37 @@ impl<'s, 'a> Waits<'s, 'a> {
                 waits.gaps.push(gap.span);
             }
         }
+        waits.leave_chance();
         waits
+    }
+
+    /// Leaves out waits of threads that launch nothing where the GPU goes on behind most of them: they only take results.
+    fn leave_chance(&mut self) {
+        let calls = &self.scope.causes.graph().calls;
+        let window = self.scope.window_on(self.f.index).unwrap_or(self.f.span);
+        let lanes: FxHashSet<u32> = self
+            .by_wait
+            .keys()
+            .map(|it| calls.lane[*it as usize])
+            .collect();
+        let is_by_chance = |lane: &u32| {
+            let all = calls.of_lane(*lane as usize);
+            let kind = |it: &CallId| calls.kind[*it as usize];
+            let is_wait = |it: &&CallId| kind(it).is_wait() && window.overlaps(calls.span(**it));
+            let its = self
+                .by_wait
+                .keys()
+                .filter(|it| calls.lane[**it as usize] == *lane);
+            let is_one = !all.iter().any(|it| kind(it).is_launch())
+                && 2 * its.count() < all.iter().filter(is_wait).count();
+            cases::WAITS_BY_CHANCE.holds(is_one)
+        };
+        let left: FxHashSet<u32> = lanes.into_iter().filter(is_by_chance).collect();
+        if !left.is_empty() {
+            self.by_wait
+                .retain(|it, _| !left.contains(&calls.lane[*it as usize]));
+            self.spans = self.by_wait.keys().map(|it| calls.span(*it)).collect();
+        }
     }
 
     fn add(&mut self, wait: CallId, gap: &Gap, piece: &Piece) {

@@ -7,6 +7,9 @@ use activity::Ns;
 /// A finding that could save less than this, whatever its part, is not worth a line: it is lost in what two runs differ by.
 pub const WORTH_NS: Ns = 10_000;
 
+/// Beside one long gap what could save less is not worth a line: starts of programs differ by more.
+pub const BESIDE_GAP_NS: Ns = 1_000_000;
+
 /// A predicted saving below this part of the time, or below the replay's error, is lost in what the replay cannot
 /// explain. Two runs of one program on one machine were seen to differ by more.
 pub const SAVING_SHARE: f64 = 0.01;

@@ -1129,3 +1129,61 @@ fn data_that_mpi_sends_through_the_host() {
     }
     sick("sync-in-loop", &mut exchange("MPI_Barrier", 8192, false, 0));
 }
+
+/// Kernels of 1.6 ms, gaps of so long among them, and 16 MiB that are copied back at 4 GB/s.
+fn beside_gaps(gaps: &[Ns]) -> Vec<Finding> {
+    let (mut scene, mut at) = (Scene::new(), 0);
+    for i in 0..16 {
+        if i % 5 == 4 {
+            at += gaps.get(i / 5).copied().unwrap_or_default();
+        }
+        scene.call("cudaLaunchKernel", at, at + 5_000);
+        scene.kernel("k", 1, at + 7_000, at + 107_000);
+        at += 108_000;
+    }
+    let back = Copy {
+        to: MemoryKind::Pageable,
+        ..pinned(Direction::D2H, 1, 16 << 20)
+    };
+    scene.call("cudaMemcpy", at, at + 4_300_000);
+    large(&mut scene, back, at + 5_000, 4.0);
+    all_of(&mut scene)
+}
+
+#[test]
+fn beside_one_long_gap_other_findings_are_told_as_remarks() {
+    let told = |gaps: &[Ns]| {
+        let found = beside_gaps(gaps).into_iter();
+        found.clone().find(|it| it.rule == Rule::PageableCopy)
+    };
+    let it = told(&[1_000_000_000]).expect("pageable-copy");
+    it.title
+        .must_begin("beside that gap: 1 D2H copy of pageable memory runs at 4.00 GB/s");
+    assert_eq!((it.severity, it.says), (Severity::Info, None));
+    // Several gaps are what bounds the program; without any the copy is told as ever.
+    assert_eq!(told(&[400_000_000; 3]), None);
+    let ever = told(&[]).expect("pageable-copy");
+    ever.title.must_begin("1 D2H copy");
+}
+
+#[test]
+fn a_thread_that_takes_results_holds_nothing_up() {
+    // Forty kernels of 0.1 ms, of which each `nth` is launched 20 us late. Another thread waits for each of them.
+    let scene = |nth: i64| {
+        let (mut scene, mut at) = (Scene::new(), 0);
+        for i in 0..40 {
+            let call = at + if i % nth == 0 { 1_000 } else { -60_000 };
+            scene
+                .on_thread(0)
+                .call("cudaLaunchKernel", call, call + 5_000);
+            scene.kernel("k", 1, at + 10_000, at + 110_000);
+            scene.on_thread(1);
+            scene.call("cudaEventSynchronize", at + 30_000, at + 115_000);
+            scene.call("cudaEventDestroy", at + 115_500, at + 116_500);
+            at += if (i + 1) % nth == 0 { 140_000 } else { 100_000 };
+        }
+        scene
+    };
+    cured("sync-in-loop", &mut scene(4));
+    sick("sync-in-loop", &mut scene(1));
+}

@@ -421,3 +421,58 @@ fn only_stages_of_a_model_are_a_pipeline() {
     let it = of("stencil_step", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)");
     assert_eq!(it.cure, "overlapping communication");
 }
+
+/// Eight training steps of 1 ms: a graph that takes half of it, and six kernels that are launched one by one.
+fn half_graphed(length: Ns, waits: bool, range: &str) -> Vec<Finding> {
+    let mut scene = Scene::new();
+    for at in (0..8).map(|i| i * 1_000_000) {
+        scene.call("cudaGraphLaunch", at, at + 10_000);
+        for node in (0..10).map(|i| at + 15_000 + i * 50_000) {
+            scene.kernel("gemm", 1, node, node + 50_000);
+        }
+        for begin in (0..6).map(|i| at + 520_000 + i * 80_000) {
+            scene.call("cudaLaunchKernel", begin - 10_000, begin - 5_000);
+            scene.kernel("foreach", 1, begin, begin + length);
+            if waits {
+                scene.call(
+                    "cudaStreamSynchronize",
+                    begin - 4_000,
+                    begin + length + 2_000,
+                );
+            }
+        }
+        scene.range(
+            activity::RangeKind::Nvtx,
+            range,
+            0,
+            at + 505_000,
+            at + 990_000,
+        );
+    }
+    in_scope(&scene.trace(), None, PEAKS, |scope| {
+        let mut steps = scope.clone();
+        steps.steps = 8;
+        all(&steps)
+    })
+}
+
+#[test]
+fn what_a_training_step_launches_beside_its_graph_is_to_be_captured() {
+    let step = "Optimizer.step#SGD.step";
+    let told = |all: &[Finding]| all.iter().position(|it| it.rule == Rule::BesideGraphs);
+    let found = half_graphed(10_000, false, step);
+    let it = &found[told(&found).expect("beside-graphs")];
+    // From 15 us to 7,930 us the GPU works for 560 us of each step.
+    assert_eq!((it.bound_ns, it.count), (7_915_000 - 8 * 560_000, 48));
+    it.title.must_begin("6 operations a step are launched one by one beside CUDA graphs, in Optimizer.step#SGD.step");
+    // No group of idle time is left without a cure.
+    assert!(found.iter().all(|it| it.rule != Rule::NoCure));
+    // Little idle time, waits of the CPU, and no training step.
+    for other in [
+        half_graphed(75_000, false, step),
+        half_graphed(10_000, true, step),
+        half_graphed(10_000, false, "decode"),
+    ] {
+        assert_eq!(told(&other), None);
+    }
+}

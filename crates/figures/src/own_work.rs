@@ -1,0 +1,94 @@
+//! What a program's own kernels do that a library has kernels for, by their names.
+
+use crate::communication::has_any;
+
+/// What such kernels do, and the library's way.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnWork {
+    /// Whether a kernel of this name does it.
+    pub is_its: fn(&str) -> bool,
+    pub does: &'static str,
+    pub of_it: &'static str,
+    pub library: &'static str,
+    pub change: &'static str,
+}
+
+/// All that is told by name.
+pub const KINDS: [OwnWork; 4] = [
+    OwnWork {
+        is_its: is_product,
+        does: "multiplies matrices",
+        of_it: "products of matrices",
+        library: "cuBLAS",
+        change: "try cublasGemmEx: in place of that kernel",
+    },
+    OwnWork {
+        is_its: |name| has_word(name, &["scan", "scans", "prefix", "compact", "compaction"]),
+        does: "sums or packs values in order",
+        of_it: "scans",
+        library: "CUB",
+        change: "try cub::DeviceScan, cub::DeviceSelect: in place of that kernel",
+    },
+    OwnWork {
+        is_its: |name| has_word(name, &["reduce", "reduction"]),
+        does: "reduces values",
+        of_it: "reductions",
+        library: "CUB",
+        change: "try cub::DeviceReduce: in place of that kernel",
+    },
+    OwnWork {
+        is_its: |name| {
+            has_word(
+                name,
+                &["sort", "bitonic", "radix", "quicksort", "mergesort"],
+            )
+        },
+        does: "sorts",
+        of_it: "sorting",
+        library: "CUB",
+        change: "try cub::DeviceRadixSort: in place of that kernel",
+    },
+];
+
+/// What a product's kernel is called.
+const PRODUCT: &str = "matmul mat_mul mulmat matrixmul matrix_mul mmul gemm globalmm tiledmm";
+
+/// What is in the names of libraries' kernels, and of products that no library's call does.
+const OTHERS: [&str; 3] = [
+    "cutlass cublas xmma nvjet cudnn magma ampere volta turing maxwell pascal kepler hopper",
+    "sm_ sm5 sm6 sm7 sm8 sm9 sm1 splitk gemmsn gemmk1 gemv implicit explicit convolve triton _vec",
+    "fused bias relu gelu quant awq gptq marlin int4 int8 fp8 sparse spmm csr group moe",
+];
+
+/// What else is in the name of a kernel that does nothing more. Kernels of whole algorithms have words of their own
+/// ("bucket_reduce" of a multiplication on a curve).
+const PLAIN: [&str; 4] = [
+    "kernel kernels gpu cuda julia device global shared mem memory grid block blocks thread threads",
+    "warp atomic atomics unroll unrolled shuffle shfl naive simple basic optimized opt my test",
+    "first second final pass step stage level up down sweep sum max min add",
+    "float double int long exclusive inclusive",
+];
+
+/// Whether a kernel's own name has one of some words, and otherwise plain ones alone.
+fn has_word(name: &str, words: &[&str]) -> bool {
+    let low = name.to_ascii_lowercase();
+    let own = low.split(['(', '<']).next().unwrap_or_default();
+    let own = own.rsplit(' ').next().unwrap_or_default();
+    let mut parts = own
+        .split(|c: char| !c.is_ascii_alphabetic())
+        .filter(|it| !it.is_empty());
+    let is_plain =
+        |it: &str| it.len() == 1 || PLAIN.iter().any(|of| of.split(' ').any(|word| word == it));
+    parts.clone().any(|it| words.contains(&it))
+        && parts.all(|it| words.contains(&it) || is_plain(it))
+}
+
+/// Whether a kernel multiplies matrices, by its name without its arguments. cuBLAS's older ones are called by their tiles ("sgemm_32x32x32_NN").
+fn is_product(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let own = name.split(['(', '<']).next().unwrap_or_default();
+    let is_tile = own
+        .split_once("gemm_")
+        .is_some_and(|it| it.1.starts_with(|c: char| c.is_ascii_digit()));
+    has_any(own, PRODUCT) && !OTHERS.iter().any(|it| has_any(&name, it)) && !is_tile
+}
