@@ -8,7 +8,7 @@
 //! and [`steps`] finds the iterations of a program ([`serving`]: those of a
 //! server of a language model). [`off_cpu`] has what the CPU did in a gap. [`hardware`] has what
 //! counters said meanwhile, [`stalls`] what kernels waited for, [`remarks`] what stands out of them, and [`lines`] at which line the program was. [`nodes`] has
-//! who asked for what in a CUDA graph, [`exchanges`] what MPI sends through the host, and [`watching`] what recording may have cost.
+//! who asked for what in a CUDA graph, [`exchanges`] what MPI sends through the host. [`start_work`] has what is done but once, and [`watching`] what recording may have cost.
 
 pub mod breakdown;
 pub mod busy;
@@ -33,6 +33,7 @@ pub mod remarks;
 pub mod serving;
 pub mod shapes;
 pub mod stalls;
+pub mod start_work;
 pub mod steps;
 pub mod tables;
 pub mod variants;

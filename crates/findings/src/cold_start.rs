@@ -4,13 +4,13 @@ mod again;
 
 use super::{Finding, Occurrence, Scope, Severity, longest_first};
 use ::program::{Framework, arch_option};
-use activity::text::listed;
 use activity::units::{duration, share};
 use activity::{NameId, Ns, Overhead, Span, What};
 use causes::graph::{CallId, CallKind};
 use causes::stacks::StackCounts;
 use causes::{Culprit, Piece, first_use, is_loading};
 use figures::DeviceFigures;
+use figures::start_work::{FirstWork, StartWork};
 use rustc_hash::{FxHashMap, FxHashSet};
 use trace::{LaneId, LaneKind, SourceKind, Trace};
 
@@ -34,7 +34,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         busy: first_use::Busy::default(),
         built: FxHashSet::default(),
         is_rebuilt: false,
-        has: Has::default(),
+        has: StartWork::default(),
     };
     cold.add_loading();
     cold.add_first_calls();
@@ -43,8 +43,8 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     cold.add_pinning();
     cold.add_taken();
     let (time, whole) = (cold.has.time(), cold.whole.len());
-    let is_pinning = cold.has.is_mostly(Work::Pinning, time);
-    let is_tuning = cold.has.is_mostly(Work::Tuning, time);
+    let is_pinning = cold.has.is_mostly(FirstWork::Pinning, time);
+    let is_tuning = cold.has.is_mostly(FirstWork::Tuning, time);
     let line = match is_tuning {
         true => cold.tuned.telling(scope.trace),
         false => cold.pinned.telling(scope.trace).filter(|_| is_pinning),
@@ -154,24 +154,24 @@ struct Cold<'s, 'a> {
     /// Kernels that were built, and whether one was more than once.
     built: FxHashSet<NameId>,
     is_rebuilt: bool,
-    has: Has,
+    has: StartWork,
 }
 
 impl Cold<'_, '_> {
     fn advice(&self, time: Ns, is_held: bool) -> String {
         let is_mostly = |work| self.has.is_mostly(work, time);
-        match is_mostly(Work::Loading) && is_cuda(self.scope) {
+        match is_mostly(FirstWork::Loading) && is_cuda(self.scope) {
             true => "Warm up before measuring: run everything once, or load ahead with CUDA_MODULE_LOADING=EAGER.",
-            false if is_mostly(Work::Tuning) => "Triton tries them anew for each value of the autotuner's key: pad sizes to a few, or leave them out of the key.",
+            false if is_mostly(FirstWork::Tuning) => "Triton tries them anew for each value of the autotuner's key: pad sizes to a few, or leave them out of the key.",
             false if is_held => "Pin host memory before the GPU's work begins, and only what copies need.",
-            false if is_mostly(Work::Pinning) => "Pin only what copies need, or in another thread.",
+            false if is_mostly(FirstWork::Pinning) => "Pin only what copies need, or in another thread.",
             false => "Warm up before measuring: run everything once.",
         }
         .to_owned()
             // Others make PTX themselves, on purpose.
             + &match self.has.is_compiled(time) && self.scope.framework() == Framework::Cuda {
                 true => format!(" The driver also compiles PTX for this GPU: build for its architecture ({}), so that the program brings machine code.", arch_option(self.scope.trace)),
-                false if is_mostly(Work::Building) && self.has.is_guess() => {
+                false if is_mostly(FirstWork::Building) && self.has.is_guess() => {
                     " No record shows the compiler: a kernel is launched for the first time behind it.".to_owned()
                 }
                 false => String::new(),
@@ -212,18 +212,20 @@ impl Cold<'_, '_> {
                 let name = |id: NameId| trace.names().full(id);
                 let compiler = |id| name(id).to_lowercase().contains("compiler");
                 let work = match activity.what {
-                    What::Call(call) if is_context(name(call.name)) => Work::Context,
-                    What::Overhead(it) if is_unseen_context(name(it.name)) => Work::UnseenContext,
+                    What::Call(call) if is_context(name(call.name)) => FirstWork::Context,
+                    What::Overhead(it) if is_unseen_context(name(it.name)) => {
+                        FirstWork::UnseenContext
+                    }
                     What::Overhead(it) if compiler(it.name) => {
                         self.has.compiler = true;
                         // That it opens compiles nothing yet.
                         let opens = name(it.name).starts_with("dlopen");
-                        [Work::Compiling, Work::Loading][usize::from(opens)]
+                        [FirstWork::Compiling, FirstWork::Loading][usize::from(opens)]
                     }
-                    _ => Work::Loading,
+                    _ => FirstWork::Loading,
                 };
                 let span = match activity.what {
-                    What::Call(_) if work == Work::Loading => {
+                    What::Call(_) if work == FirstWork::Loading => {
                         self.busy.without_wait(trace, key.process, activity.span)
                     }
                     _ => activity.span,
@@ -252,24 +254,26 @@ impl Cold<'_, '_> {
             let is_launch =
                 |name: NameId| CallKind::of(trace.names().full(name)) == CallKind::Launch;
             let work = match trace.what(place.0, place.1) {
-                What::Call(of) if is_launch(of.name) && !self.opens(span, place) => Work::Loading,
+                What::Call(of) if is_launch(of.name) && !self.opens(span, place) => {
+                    FirstWork::Loading
+                }
                 // A context takes no second.
-                _ if locks && span.len() >= CONTEXT_MAX => Work::Pinning,
-                _ if self.opens(span, place) => Work::Context,
-                _ if locks => Work::Pinning,
+                _ if locks && span.len() >= CONTEXT_MAX => FirstWork::Pinning,
+                _ if self.opens(span, place) => FirstWork::Context,
+                _ if locks => FirstWork::Pinning,
                 What::Call(of) if first_use::is_allocation(trace.names().full(of.name)) => {
-                    Work::Memory
+                    FirstWork::Memory
                 }
                 What::Call(of) if CallKind::of(trace.names().full(of.name)) == CallKind::Copy => {
-                    Work::Staging
+                    FirstWork::Staging
                 }
-                _ => Work::First,
+                _ => FirstWork::First,
             };
             self.push(work, span, place);
         }
     }
 
-    fn push(&mut self, work: Work, span: Span, place: (LaneId, usize)) {
+    fn push(&mut self, work: FirstWork, span: Span, place: (LaneId, usize)) {
         self.has.add(work, self.on_all(span, place));
         self.at.push((span.len(), Occurrence::Row(place)));
     }
@@ -286,7 +290,7 @@ impl Cold<'_, '_> {
             (_, is_pool) => {
                 first.opening.contains(&place)
                     // A call by that name made it already.
-                    && self.has.sum_of(Work::Context) < span.len()
+                    && self.has.sum_of(FirstWork::Context) < span.len()
                     && !(is_pool && span.len() < first_use::CONTEXT_MIN)
             }
         };
@@ -307,9 +311,9 @@ impl Cold<'_, '_> {
             // The calls in it may be all there is to it.
             if cases::COLD_MIN.is_reached_by(time - within(&own, &self.has.spans.concat())) {
                 let work = match trace_name(scope, place) {
-                    Some(name) if first_use::is_search(name) => Work::Trying,
-                    Some(name) if first_use::is_compiler(name) => Work::Building,
-                    _ => Work::First,
+                    Some(name) if first_use::is_search(name) => FirstWork::Trying,
+                    Some(name) if first_use::is_compiler(name) => FirstWork::Building,
+                    _ => FirstWork::First,
                 };
                 self.at.push((time, Occurrence::Row(place)));
                 own.into_iter().for_each(|part| self.has.add(work, part));
@@ -329,20 +333,22 @@ impl Cold<'_, '_> {
                 let mut seen = StackCounts::default();
                 scope.causes.add_samples(op, span, &mut seen);
                 let work = match is_started {
-                    true => Work::First,
+                    true => FirstWork::First,
                     false if tunes(scope, &seen) => {
                         self.tuned.add(&seen);
-                        Work::Tuning
+                        FirstWork::Tuning
                     }
-                    false if is_compiled && seen.are_of_building(scope.trace) => Work::Building,
-                    false => Work::Before,
+                    false if is_compiled && seen.are_of_building(scope.trace) => {
+                        FirstWork::Building
+                    }
+                    false => FirstWork::Before,
                 };
                 let all = self.on_all(span, place);
-                if work == Work::Building && !first.seen.contains(&op) {
+                if work == FirstWork::Building && !first.seen.contains(&op) {
                     self.has.unseen.push(all);
                 }
                 if let Some(kernel) = first_use::kernel(scope.trace, graph, op)
-                    && work == Work::Building
+                    && work == FirstWork::Building
                 {
                     self.is_rebuilt |= !self.built.insert(kernel);
                 }
@@ -375,7 +381,7 @@ impl Cold<'_, '_> {
                 self.pinned.add_samples(scope.trace, process, thread, span);
             }
             if !self.has.all.contains(&self.on_all(span, place)) {
-                self.push(Work::Pinning, span, place);
+                self.push(FirstWork::Pinning, span, place);
             }
         }
     }
@@ -398,7 +404,7 @@ impl Cold<'_, '_> {
             let is_inside = all.start >= self.whole.start && self.is_looked_at(span, place);
             if is_inside && !self.has.all.contains(&all) {
                 self.taken.insert(call);
-                self.push(Work::Memory, span, place);
+                self.push(FirstWork::Memory, span, place);
             }
         }
     }
@@ -420,114 +426,6 @@ impl Cold<'_, '_> {
 
     fn process_of(&self, (lane, _): (LaneId, usize)) -> usize {
         self.scope.trace.lanes()[lane].key().process
-    }
-}
-
-/// What the time goes to. What lies in several is the first one's.
-#[derive(Clone, Copy, PartialEq)]
-enum Work {
-    Context,
-    UnseenContext,
-    Compiling,
-    Loading,
-    Pinning,
-    Memory,
-    Staging,
-    Trying,
-    Tuning,
-    Building,
-    /// Nobody saw what.
-    Before,
-    First,
-}
-
-/// When it was done.
-#[derive(Default)]
-struct Has {
-    spans: [Vec<Span>; WORKS.len()],
-    all: FxHashSet<Span>,
-    /// Of what was built, what no record shows.
-    unseen: Vec<Span>,
-    /// Whether the driver's compiler was there.
-    compiler: bool,
-}
-
-const WORKS: [&str; 12] = [
-    "making the context",
-    Overhead::CONTEXT,
-    "compiling PTX in the driver",
-    "loading GPU code",
-    "pinning host memory",
-    "first allocations and frees",
-    "the first copy, which makes the staging buffer",
-    "trying which algorithm is fastest",
-    "trials of Triton's autotuner",
-    "compiling kernels",
-    "the CPU's work before first launches",
-    "slow first calls to libraries",
-];
-
-impl Has {
-    fn add(&mut self, work: Work, span: Span) {
-        self.spans[work as usize].push(span);
-        self.all.insert(span);
-    }
-
-    fn sum_of(&self, work: Work) -> Ns {
-        Span::union_len(self.spans[work as usize].clone())
-    }
-
-    fn time(&self) -> Ns {
-        Span::union_len(self.spans.concat())
-    }
-
-    /// All that took a twentieth of so much time, each with what it adds, and how long. What is named alone took no more
-    /// than its own time.
-    fn told(&self, time: Ns) -> (Ns, String) {
-        let mut before = 0;
-        let parts = (0..WORKS.len()).map(|at| {
-            let until = Span::union_len(self.spans[..=at].concat());
-            (at, until - std::mem::replace(&mut before, until))
-        });
-        let parts: Vec<(usize, Ns)> = parts
-            .filter(|it| it.1.saturating_mul(20) >= time && it.1 > 0)
-            .collect();
-        match parts[..] {
-            [(at, _)] => (Span::union_len(self.spans[at].clone()), self.name(at)),
-            _ => {
-                let parts = parts.iter();
-                let parts =
-                    parts.map(|&(at, own)| format!("{} ({})", self.name(at), duration(own)));
-                let parts: Vec<String> = parts.collect();
-                (time, listed(&parts))
-            }
-        }
-    }
-
-    /// What is done, and whether that is a guess.
-    fn name(&self, at: usize) -> String {
-        let is_guess = at == Work::Building as usize && self.is_guess();
-        format!(
-            "{}{}",
-            WORKS[at],
-            if is_guess { ", most likely" } else { "" }
-        )
-    }
-
-    /// Whether no record shows most of what was built.
-    fn is_guess(&self) -> bool {
-        let unseen = Span::union_len(self.unseen.clone());
-        unseen > 0 && 2 * unseen >= self.sum_of(Work::Building)
-    }
-
-    /// Whether compiling took long, where a load or a first launch may be it. That a context opens the compiler says nothing.
-    fn is_compiled(&self, time: Ns) -> bool {
-        let both = self.sum_of(Work::Compiling) + self.sum_of(Work::Loading);
-        self.compiler && cases::FEW_MIN.is_reached_by(both) && both.saturating_mul(20) >= time
-    }
-
-    fn is_mostly(&self, work: Work, time: Ns) -> bool {
-        self.sum_of(work).saturating_mul(2) >= time
     }
 }
 

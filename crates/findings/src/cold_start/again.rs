@@ -1,6 +1,6 @@
 //! Whether code is built again and again, which no warm-up ends.
 
-use super::{Cold, Occurrence, Work, trace_name};
+use super::{Cold, FirstWork, Occurrence, trace_name};
 use activity::{Ns, Span};
 use rustc_hash::FxHashMap;
 
@@ -13,7 +13,7 @@ impl Cold<'_, '_> {
         let again = self.built.is_empty() || self.is_rebuilt;
         self.at.len() >= STEPS_BUILT
             && self.builds_until() >= self.whole.start + self.whole.len() / 2
-            && [Work::Compiling, Work::Building]
+            && [FirstWork::Compiling, FirstWork::Building]
                 .iter()
                 .any(|it| self.has.is_mostly(*it, time))
             && (self.scope.window.is_some() && again || self.recurs())
@@ -47,7 +47,8 @@ impl Cold<'_, '_> {
 
     /// Until when something was built.
     fn builds_until(&self) -> Ns {
-        let built = [Work::Compiling, Work::Building].map(|it| &self.has.spans[it as usize]);
+        let built =
+            [FirstWork::Compiling, FirstWork::Building].map(|it| &self.has.spans[it as usize]);
         let built = built.into_iter().flatten();
         built.map(|it| it.start).max().unwrap_or(Ns::MIN)
     }
