@@ -16,6 +16,9 @@ const BUSY: Ns = 100;
 /// Steps of which so many times the time ran are next to nothing of it.
 const STEPS: Ns = 50;
 
+/// Before few operations of an idle GPU a start leads from so many times their time on.
+const FEW_TIMES: f64 = 2.0;
+
 /// A start of less is not what anybody waits for.
 const LEAST: Ns = 100_000_000;
 
@@ -70,7 +73,8 @@ pub fn lead(
         };
         let time = if it.3.is_some() { it.0 + ends } else { it.0 };
         let times = time as f64 / of.max(1) as f64;
-        let is_much = it.3.is_some() && is_uncured && times > 1.0;
+        let is_much = it.3.is_some()
+            && (is_uncured && times > 1.0 || are_few && whole.idle >= IDLE && times > FEW_TIMES);
         let is_much = cases::LONGER_START.holds(is_much);
         let is_felt = it.0 >= LEAST || are_few && it.3.is_some();
         is_felt && (cases::ELSEWHERE_TIMES.is_reached_by(times) || is_much)
