@@ -293,8 +293,13 @@ fn heading(page: &mut Page, report: &Report) {
 }
 
 fn device_figures(page: &mut Page, report: &Report, f: &DeviceFigures) {
+    let unused = match f.unused {
+        0 => String::new(),
+        1 => " (one more like it is unused)".to_owned(),
+        more => format!(" ({more} more like it are unused)"),
+    };
     page.title(&cut_middle(
-        format!("GPU {} {}", f.device, f.name).trim_end(),
+        format!("GPU {} {}{unused}", f.device, f.name).trim_end(),
         page.width,
     ));
     let bound = report.verdicts.first().map(|it| it.bound_by);

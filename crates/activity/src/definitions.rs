@@ -75,6 +75,8 @@ pub struct DeviceInfo {
     pub warp_size: u32,
     /// How it is attached ("PCIe 5.0 x16"), where known.
     pub link: String,
+    /// So many GPUs of this name the machine has, this one too, where the source says.
+    pub alike: u32,
 }
 
 /// What is known of a stream.

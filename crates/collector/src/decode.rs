@@ -379,6 +379,7 @@ fn device(it: &records::Device, writer: &mut Writer) {
         registers_per_sm: it.registers,
         warp_size: it.warp,
         uuid: Some(it.uuid),
+        alike: 0,
     }));
 }
 

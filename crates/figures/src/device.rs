@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 
 use activity::units::{gb_per_s, share};
-use activity::{Direction, Ns, Place, Span, What};
+use activity::{Direction, NameId, Ns, Place, Span, What};
 use causes::IdleCause;
 use trace::{CallIndex, Engine, LaneKind, Measure, Trace, Usage, engine_of, parallel};
 
@@ -59,6 +59,9 @@ pub struct DeviceFigures {
     pub index: usize,
     /// Its name; empty where unknown.
     pub name: String,
+    /// So many GPUs of that name the machine has beside it, and a program that needs them uses none of them.
+    #[serde(skip)]
+    pub unused: u32,
     /// Kernels, copies, memsets and whole graphs.
     pub ops: u64,
     pub kernels: u64,
@@ -228,7 +231,30 @@ pub fn of_each(
             (f.before_ns, f.behind_ns) = (f.span.start - hull.start, hull.end - f.span.end);
         }
     }
+    if let [only] = &mut all[..] {
+        only.unused = unused(trace, only);
+    }
     all
+}
+
+/// A program that runs for less has no use for a second GPU; nor has one that computes for a smaller part of that.
+const LONG: Ns = 1_000_000_000;
+const COMPUTES: f64 = 0.7;
+
+/// See [`DeviceFigures::unused`]. Of a job of several processes a recording may hold one.
+fn unused(trace: &Trace, only: &DeviceFigures) -> u32 {
+    let alike = trace.devices()[only.index].info.alike;
+    let computes = only.span_ns >= LONG && only.part(only.compute_ns) >= COMPUTES;
+    let is_one = || {
+        let names = trace.names();
+        let mut names = (0..names.len() as NameId).map(|id| names.full(id));
+        let is_of_job = |it: &str| it.starts_with("MPI_") || it.contains("nccl");
+        trace.processes().len() == 1 && trace.devices().len() == 1 && !names.any(is_of_job)
+    };
+    match alike > 1 && computes && is_one() {
+        true => alike - 1,
+        false => 0,
+    }
 }
 
 /// The same of one device, by its index.

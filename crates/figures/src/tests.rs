@@ -444,3 +444,23 @@ fn a_stretch_that_was_not_recorded_is_neither_busy_nor_idle() {
     );
     assert_eq!((it.recorded_ns(), it.gaps.longest_ns), (60, 10));
 }
+
+/// A machine of so many H200, of which one is used: 1.5 s with kernels for so long, and what else there is a name of.
+#[test]
+fn gpus_that_a_program_of_one_leaves_alone_are_counted() {
+    let unused = |alike: u32, busy: Ns, name: &str| {
+        let mut scene = Scene::new();
+        scene.device(activity::DeviceInfo {
+            alike,
+            ..trace::testing::h200()
+        });
+        scene.kernel("k", 1, 0, busy - 1_000_000);
+        scene.kernel(name, 1, 1_499_000_000, 1_500_000_000);
+        crate::device::count(&scene.trace(), None, None)[0].unused
+    };
+    assert_eq!(unused(8, 1_200_000_000, "k"), 7);
+    // One alone; idle for most of it; a rank of a job.
+    assert_eq!(unused(1, 1_200_000_000, "k"), 0);
+    assert_eq!(unused(8, 900_000_000, "k"), 0);
+    assert_eq!(unused(8, 1_200_000_000, "ncclDevKernel_AllReduce"), 0);
+}

@@ -416,6 +416,7 @@ impl Profile {
             warp_size: WARP,
             link: d.link.clone(),
             uuid: None,
+            alike: 0,
         }
     }
 }

@@ -167,6 +167,7 @@ fn what_is_written_is_read_in_order_and_only_once() {
         id: 1,
         name: "x".repeat(3 * UNIT),
         link: "PCIe 5.0 x16".to_owned(),
+        alike: 0,
         capability: (9, 0),
         multiprocessors: 132,
         clock_khz: 1_980_000,

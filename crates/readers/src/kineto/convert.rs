@@ -16,7 +16,7 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
-use super::event::{Args, Event};
+use super::event::{Args, Event, OLD_GPU, id_of};
 use super::header::Header;
 use super::values::{direction, memory_kinds, thread_id, times};
 use super::xla::{self, PendingEvent};
@@ -44,6 +44,8 @@ pub(super) struct Converter {
     pub(super) operations: u64,
     /// Whether CUDA was called.
     pub(super) has_calls: bool,
+    /// Whether there are times of a GPU as PyTorch's old profiler wrote them, by operator.
+    pub(super) has_old_times: bool,
     /// How often memory was taken or given back on the CPU, and on a GPU.
     allocations: [u64; 2],
     /// Names from metadata: of processes by pid, of threads by pid and tid.
@@ -64,6 +66,7 @@ impl Converter {
         }
         self.operations += later.operations;
         self.has_calls |= later.has_calls;
+        self.has_old_times |= later.has_old_times;
         self.allocations[0] += later.allocations[0];
         self.allocations[1] += later.allocations[1];
         self.waiting.extend(later.waiting);
@@ -99,6 +102,7 @@ impl Converter {
             "user_annotation" => self.range(event, RangeKind::Nvtx),
             "cpu_op" | "Operator" => self.range(event, RangeKind::CpuOp),
             "python_function" => self.range(event, RangeKind::Function),
+            "" if event.pid == Some(id_of(OLD_GPU)) => self.has_old_times = true,
             "" | "Op" => match PendingEvent::of(event) {
                 Some(it) => self.waiting.push(it),
                 None => self.gather.timeless(0),

@@ -176,7 +176,11 @@ impl<'a> Event<'a> {
                 EventKey::Phase => event.phase = text(value(raw)?),
                 EventKey::Category => event.category = text(value(raw)?),
                 EventKey::Name => event.name = text(value(raw)?),
-                EventKey::Pid => event.pid = number(&value(raw)?),
+                EventKey::Pid => {
+                    let pid = value(raw)?;
+                    event.pid =
+                        number(&pid).or_else(|| id(&pid).filter(|it| *it == id_of(OLD_GPU)));
+                }
                 EventKey::Tid => event.tid = number(&value(raw)?),
                 EventKey::Ts => event.ts = Some(digits(raw)),
                 EventKey::Dur => event.dur = Some(digits(raw)),
@@ -228,8 +232,15 @@ fn id(value: &Value) -> Option<i64> {
         Value::Number(number) => return number.as_u64().map(u64::cast_signed).or(number.as_i64()),
         _ => return None,
     };
-    let print = fingerprint(word.as_bytes()) | 1 << 63;
-    number(value).or(Some(print.cast_signed()))
+    number(value).or(Some(id_of(&word)))
+}
+
+/// What PyTorch called the GPU in place of a process before it had Kineto.
+pub(super) const OLD_GPU: &str = "CUDA functions";
+
+/// The number that a word gets.
+pub(super) fn id_of(word: &str) -> i64 {
+    (fingerprint(word.as_bytes()) | 1 << 63).cast_signed()
 }
 
 /// Three sizes; a missing one is 0, further ones are ignored.

@@ -194,6 +194,9 @@ impl LoadedTrace {
         if converter.operations == 0 && self.end.is_ok() {
             let asks = match (converter.has_calls, converter.has_tensors()) {
                 (true, _) => "",
+                _ if converter.has_old_times => {
+                    ": an old profiler wrote the GPU's times of whole operators, which are not read; record with torch.profiler"
+                }
                 (_, Some(false)) => ": its tensors are all on the CPU",
                 _ => ": was the profiler told to record CUDA?",
             };

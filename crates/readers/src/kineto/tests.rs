@@ -260,3 +260,21 @@ fn the_allocators_events_say_where_tensors_are() {
         assert!(text.contains("has_tensors: None"), "{text}");
     }
 }
+
+/// What PyTorch wrote before it had Kineto: times of the GPU by operator, without a category.
+#[test]
+fn times_of_the_gpu_by_an_old_profiler_are_named() {
+    let told = |of: &str| {
+        let one = format!(
+            r#"{{"name":"aten::add","ph":"X","ts":1284.5,"dur":93.2,"tid":0,"pid":"{of}","args":{{}}}}"#
+        );
+        told(format!("[{one}]").as_bytes(), BLOCK).concat()
+    };
+    let old = told("CUDA functions");
+    assert!(old.contains("record with torch.profiler"), "{old}");
+    let other = told("CPU functions");
+    assert!(
+        other.contains("was the profiler told to record CUDA?"),
+        "{other}"
+    );
+}

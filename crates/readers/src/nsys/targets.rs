@@ -141,10 +141,18 @@ fn gpus(tables: &Tables) -> rusqlite::Result<Vec<Gpu>> {
             registers_per_sm: small(row, 14),
             warp_size: small(row, 15),
             link: String::new(),
+            alike: 0,
         };
         let id = int(row, 0).unwrap_or(-1);
         gpus.push((id, int(row, 1).unwrap_or(id), info));
     })?;
+    let mut alike: FxHashMap<String, u32> = FxHashMap::default();
+    for (_, _, info) in &gpus {
+        *alike.entry(info.name.clone()).or_default() += 1;
+    }
+    for (_, _, info) in &mut gpus {
+        info.alike = alike[&info.name];
+    }
     Ok(gpus)
 }
 

@@ -154,6 +154,7 @@ fn everything() -> Batch {
                 registers_per_sm: 12,
                 warp_size: 32,
                 link: "PCIe 5.0 x16".to_owned(),
+                alike: 0,
             }),
             Def::Stream(StreamInfo {
                 device: 1,
