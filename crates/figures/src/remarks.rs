@@ -22,6 +22,8 @@ const FAMILIES: [(&str, &str); 6] = [
 
 /// CUTLASS's kernels for tensor cores that read one or two values at once, as rows of other lengths have no common alignment.
 const UNALIGNED: &str = "_align1 _align2";
+/// What is said of those.
+pub(crate) const PAD: &str = "sizes that are no multiples of 8: pad them";
 
 /// cuDNN's batch norm that takes its statistics anew.
 pub const TRAINING_NORM: &str = "bn_fw_tr";
@@ -107,7 +109,7 @@ pub(crate) fn find(name: &str, shapes: &[ShapeRow], info: &DeviceInfo) -> Vec<St
     let families = FAMILIES.iter().filter(|it| has_any(name, it.0));
     told.extend(families.map(|it| it.1.to_owned()));
     if name.contains("tensorop") && has_any(name, UNALIGNED) && !name.contains("_align16") {
-        told.push("sizes that are no multiples of 8: pad them".to_owned());
+        told.push(PAD.to_owned());
     }
     let splits = has_any(&name.to_ascii_lowercase(), FP32_ATTENTION) && info.capability.0 >= 8;
     if is_fp32(name) && !splits && info.capability >= (7, 0) && !lacks_tensor_cores(info) {
@@ -115,6 +117,16 @@ pub(crate) fn find(name: &str, shapes: &[ShapeRow], info: &DeviceInfo) -> Vec<St
     }
     told.extend(made_for(name, info));
     told
+}
+
+/// Whether a kernel for unaligned operands runs for aligned ones, too: a program that tries all of them has no such sizes.
+pub(crate) fn has_aligned_twin(name: &str, all: &[String]) -> bool {
+    let stem = |name: &str| name.split_once("_align").map(|it| it.0.to_owned());
+    let Some(own) = stem(name) else {
+        return false;
+    };
+    let is_twin = |it: &&String| it.contains("_align8") && stem(it).as_ref() == Some(&own);
+    all.iter().any(|it| is_twin(&it))
 }
 
 /// What blocks leave empty of their warps.
@@ -219,6 +231,13 @@ mod tests {
         let told = |name: &str| find(name, &[], &h200()).join(" · ");
         let of = |align| format!("cutlass_75_tensorop_f16_s1688gemm_f16_128x256_tn_align{align}");
         assert!(told(&of(1)).contains("multiples of 8"));
+        let (one, eight) = (of(1), of(8));
+        assert!(has_aligned_twin(&one, &[one.clone(), eight.clone()]));
+        assert!(!has_aligned_twin(
+            &one,
+            &[one.clone(), "cutlass_75_tensorop_x_align8".to_owned()]
+        ));
+        assert!(!has_aligned_twin("walk", &[eight]));
         for aligned in [
             of(8),
             of(16),

@@ -5,7 +5,9 @@ use super::scope::Config;
 use super::{Finding, Says, Scope, configs};
 use ::program::Framework;
 use activity::units::duration;
+use causes::sum_by;
 use figures::DeviceFigures;
+use figures::busy::mostly;
 use figures::class::Class;
 use figures::own_work::{KINDS, OwnWork};
 use trace::SourceKind;
@@ -35,7 +37,17 @@ fn found(of: &OwnWork, scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let part = configs::kernel_time(scope, f);
-    let own = format!("by a kernel of its own, {}", name(scope, most));
+    let own = match sum_by(all.iter().map(|it| (it.shape.name, it.row.total_ns))).as_slice() {
+        [_] => format!("by a kernel of its own, {}", name(scope, most)),
+        several => {
+            let mostly = mostly(several[0].1, taken);
+            format!(
+                "by {} kernels of its own, {mostly} {}",
+                several.len(),
+                name(scope, most)
+            )
+        }
+    };
     let OwnWork {
         does,
         of_it,

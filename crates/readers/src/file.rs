@@ -506,15 +506,13 @@ fn detect_file(
         return Err(is_not("a recording that is damaged, or of another version"));
     }
     if head.starts_with(nsys::MAGIC) {
-        return match nsys::is_export(at) {
-            Ok(true) => Ok((Format::Nsys, false)),
-            Ok(false) => Err(is_not(
-                "an SQLite database without the tables of Nsight Systems",
-            )),
-            Err(error) => Err(is_not(&format!(
-                "an SQLite database that is damaged: {error}"
-            ))),
+        let what = match nsys::is_export(at) {
+            Ok(true) => return Ok((Format::Nsys, false)),
+            Ok(false) => nsys::what_else(at),
+            Err(error) => Err(error),
         };
+        let damaged = |error| is_not(&format!("an SQLite database that is damaged: {error}"));
+        return Err(what.map_or_else(damaged, &is_not));
     }
     match kineto::peek(at) {
         Ok(Some(is_simulated)) => Ok((Format::Kineto, is_simulated)),

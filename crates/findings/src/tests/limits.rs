@@ -225,6 +225,17 @@ fn products_by_a_kernel_of_the_programs_own() {
         busy.found("own-kernels").is_some()
     };
     assert_eq!([1, 2_640].map(by_grid), [false, true]);
+    // Several of one program are told as several.
+    let mut busy = Busy::default();
+    for (name, tenths) in [("gemm_naive(float*)", 5), ("gemm_tiled(float*)", 3)] {
+        busy.kernel(name, 2_640, tenths, None);
+    }
+    let title = busy.found("own-kernels").map(|it| it.title);
+    let title = title.expect("two");
+    assert!(
+        title.contains("by 2 kernels of its own, mostly gemm_naive, for 800 µs"),
+        "{title}"
+    );
     // What CUB does, too; not CUB's own, and nothing that does more.
     for (name, cure) in [
         ("compact_scan(int*, int)", Some("try CUB")),

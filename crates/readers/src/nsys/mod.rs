@@ -32,8 +32,27 @@ pub(super) const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// When it can not be read as a database.
 pub(super) fn is_export(path: &Path) -> rusqlite::Result<bool> {
     let tables = Tables::open(path)?;
+    if is_of_nvprof(&tables) {
+        return Ok(false);
+    }
     Ok(schema::TABLES.iter().any(|table| tables.has(table.name))
         || tables.has("TARGET_INFO_SESSION_START_TIME"))
+}
+
+/// Whether nvprof wrote it, which Nsight Systems replaced: some of its tables are called alike, and hold numbers for names.
+fn is_of_nvprof(tables: &Tables) -> bool {
+    tables.has("CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL") && tables.has("StringTable")
+}
+
+/// What an SQLite file is that is no export.
+///
+/// # Errors
+/// When it can not be read as a database.
+pub(super) fn what_else(path: &Path) -> rusqlite::Result<&'static str> {
+    Ok(match is_of_nvprof(&Tables::open(path)?) {
+        true => "a database of nvprof: record the program with Nsight Systems, its successor",
+        false => "an SQLite database without the tables of Nsight Systems",
+    })
 }
 
 /// Reads the file at `path`, sends it as the processes from `*next` on, and moves `*next` behind them.
@@ -151,4 +170,28 @@ fn failure(path: &Path, records: usize, error: &rusqlite::Error) -> Outcome {
     let why = format!("{name} can not be read as an SQLite database: {error}.{kept}");
     let help = "Export the report again: nsys export --type sqlite REPORT.nsys-rep";
     Outcome::Failed(Failure::new(FailureKind::Input, printable(&why), help))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_of_nvprof_is_refused_by_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("nvprof.sqlite");
+        let made = rusqlite::Connection::open(&path).expect("a database");
+        // nvprof numbers what a copy does as nsys does, and has kernels in a table of another name.
+        made.execute_batch(
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY (start INTEGER, end INTEGER);
+             CREATE TABLE CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL (start INTEGER, end INTEGER);
+             CREATE TABLE StringTable (_id_ INTEGER, value TEXT);",
+        )
+        .expect("tables");
+        assert_eq!(is_export(&path), Ok(false));
+        assert!(what_else(&path).is_ok_and(|it| it.starts_with("a database of nvprof")));
+        made.execute_batch("DROP TABLE StringTable")
+            .expect("dropped");
+        assert_eq!(is_export(&path), Ok(true));
+    }
 }
