@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::analyst::{Analyst, Question};
 use super::{Row, RowKind, Run, Scope};
-use activity::Span;
+use activity::{Ns, Span};
 use activity::units::{duration, percent};
 use advice::facts::LastFacts;
 use figures::steps;
@@ -95,9 +95,20 @@ impl Prediction {
         let (words, cure) = match (&finding.edit, &finding.predicted) {
             (Some(edit), Some(predicted)) => (words(predicted, edit), Cure::Edit(edit.clone())),
             _ if finding.has_bound() => {
-                let until = (within.end - finding.bound()).max(within.start);
+                // Of several steps in view each saves that.
+                let several = finding.step.filter(|of| within.len() > 2 * of.one);
+                let times = several.map_or(1, |of| of.of.max(1));
+                let all = finding.bound() * times as Ns;
+                let until = (within.end - all).max(within.start);
                 let parts = [(within.start, until), (until, within.end)];
-                let most = duration(finding.bound());
+                let most = match times {
+                    1 => duration(all),
+                    many => format!(
+                        "{} a step, {} in {many} steps",
+                        duration(finding.bound()),
+                        duration(all)
+                    ),
+                };
                 let (cure, advice) = (finding.cure, &finding.advice);
                 let words = format!("{cure}: saves at most {most} (i closes) · {advice}");
                 (
@@ -229,7 +240,6 @@ mod tests {
     use crate::tui::state::Status;
     use crate::tui::state::answers::Answers;
     use crate::tui::state::scope::OnScreen;
-    use activity::Ns;
     use activity::feed::Outcome;
     use advice::Judgement;
     use findings::{OfSteps, Severity};
@@ -339,6 +349,24 @@ mod tests {
             Span::new(refused.most(), step.end),
         ];
         assert_eq!(prediction.bound(&run, Scope::Whole), Some(half));
+        assert!(prediction.close());
+        // In a view of ten such steps, of which three are looked at, three save it. By hand: half of each of them.
+        let of_steps = Finding {
+            step: Some(OfSteps {
+                one: step.len(),
+                all: 3 * step.len(),
+                of: 3,
+                ..OfSteps::default()
+            }),
+            inside_ns: None,
+            saving_ns: None,
+            bound_ns: 3 * step.len() / 2,
+            ..refused.clone()
+        };
+        let view = Span::new(0, 10 * step.len());
+        assert_eq!(prediction.open(&run, Scope::Whole, &of_steps, view), Ok(()));
+        let parts = prediction.bound(&run, Scope::Whole).expect("a bound");
+        assert_eq!(parts[1].len(), 3 * step.len() / 2);
         assert!(prediction.close());
         let idle = Finding {
             bound_ns: 0,

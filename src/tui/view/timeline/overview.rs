@@ -122,7 +122,7 @@ impl Overview {
                 // Longer than the scale shows.
                 if bar.share > 1.0 {
                     let style = style.add_modifier(Modifier::REVERSED);
-                    pen::cell(buf, plot, plot.x + x, theme.glyph('▴'), style);
+                    pen::cell(buf, plot, x, theme.glyph('▴'), style);
                 }
             }
         }
@@ -194,6 +194,32 @@ fn bars_of_time(state: &State, room: u16) -> Vec<OverviewBar> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_mark_of_a_longer_step_stands_over_it() {
+        let steps = StepList::of_lengths(&[100, 300, 100, 100, 100]);
+        let map = Overview {
+            title: "steps",
+            columns: 1,
+            in_view: 0..5,
+            words: String::new(),
+            bars: bars_of_steps(&steps, 60),
+        };
+        let layout = Layout {
+            map: Rect::new(0, 0, 40, 1),
+            map_columns: 20,
+            gutter: 10,
+            ..Layout::default()
+        };
+        let mut buf = Buffer::empty(layout.map);
+        map.draw(&Theme::default(), &layout, &mut buf);
+        let marked = (0..40).filter(|&x| buf[(x, 0)].symbol() == "▴");
+        assert_eq!(
+            marked.collect::<Vec<_>>(),
+            [11],
+            "the second behind the gutter"
+        );
+    }
 
     #[test]
     fn few_long_steps_that_take_most_of_the_time_make_the_others_low() {

@@ -480,7 +480,11 @@ fn bound(state: &State, scale: TimeScale) -> LaneRow {
         .focus
         .prediction
         .bound(&state.model.run, state.scope());
-    let plot = parts.map_or_else(Plot::default, |parts| {
+    // What was asked of many steps says nothing of the one that is looked at now.
+    let window = state.focus.camera.viewport.window;
+    let is_of_many = |it: &[Span; 2]| it[0].hull(it[1]).len() > 2 * window.len();
+    let is_here = |it: &[Span; 2]| state.step_in_view().is_none() || !is_of_many(it);
+    let plot = parts.filter(is_here).map_or_else(Plot::default, |parts| {
         let part = |span: Span, words| {
             let length = units::duration(span.len());
             (scale.columns_of(span), format!("{words} {length}"))
