@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::analyst::{Analyst, Question};
 use super::{Row, RowKind, Run, Scope};
-use activity::{Ns, Span};
 use activity::units::{duration, percent};
+use activity::{Ns, Span};
 use advice::facts::LastFacts;
 use figures::steps;
 use findings::{Finding, Predicted};

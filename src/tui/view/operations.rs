@@ -174,6 +174,9 @@ fn sort(groups: &mut [OperationGroup], by: &str) {
     groups.sort_by_cached_key(order);
 }
 
+/// What operations are called where the screen is about steps, and these are not.
+const WHOLE: &str = "operation, whole run";
+
 #[derive(Debug, Default)]
 pub(super) struct OperationsView {
     question: Question<Scope, Vec<OperationGroup>>,
@@ -220,11 +223,18 @@ impl View for OperationsView {
             "no operation has this name",
             "no operation in scope",
         );
-        let layout = TableLayout::new(self.columns.clone(), area.width);
+        let mut columns = self.columns.clone();
+        // Beside a headline of steps, what the start-up did is no part of one.
+        if let (Some(name), true) = (columns.first_mut(), state.steps().is_some()) {
+            name.heading = WHOLE;
+        }
+        let layout = TableLayout::new(columns, area.width);
         list.heading = layout.heading(ORDERS[list.order]);
         list.fill(area, self.groups.len(), |i| {
             let it = &self.groups[i];
-            layout.cells(&it.all, |column| (column == "operation").then_some(it.role))
+            layout.cells(&it.all, |column| {
+                ["operation", WHOLE].contains(&column).then_some(it.role)
+            })
         });
         let group = self.groups.get(list.cursor);
         list.in_full = group.map(|group| group.full.clone());

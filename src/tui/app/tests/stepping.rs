@@ -373,6 +373,14 @@ fn a_share_says_what_it_is_of() {
 }
 
 #[test]
+fn operations_beside_steps_say_that_they_are_of_the_whole_run() {
+    let mut app = opened(Size::new(80, 24));
+    press(&mut app, "2");
+    let seen = screen(&mut app);
+    assert!(seen.contains("operation, whole run"), "{seen}");
+}
+
+#[test]
 fn a_gap_that_has_left_the_view_is_told_of_no_more() {
     let mut app = opened(Size::new(120, 40));
     press(&mut app, "L");
