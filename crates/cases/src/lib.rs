@@ -8,6 +8,7 @@
 //! [`Exception::holds`] is for a condition. In an ordinary build a row is a constant, and a question about it costs nothing.
 
 mod table;
+pub mod thresholds;
 
 #[cfg(feature = "testing")]
 pub mod testing;

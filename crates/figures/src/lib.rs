@@ -7,7 +7,7 @@
 //! variant ([`variants`]) are those of one table ([`variants::measure`]). [`breakdown`] is for windows that are no pass,
 //! and [`steps`] finds the iterations of a program ([`serving`]: those of a
 //! server of a language model). [`off_cpu`] has what the CPU did in a gap. [`hardware`] has what
-//! counters said meanwhile, [`stalls`] what kernels waited for, [`remarks`] what stands out of them, and [`lines`] at which line the program was. [`nodes`] has
+//! counters said meanwhile, [`stalls`] what kernels waited for, [`remarks`] what stands out of them, [`growth`] how their grids grow, [`uploads`] what comes before them, and [`lines`] at which line the program was. [`nodes`] has
 //! who asked for what in a CUDA graph, [`exchanges`] what MPI sends through the host. [`start_work`] has what is done but once, and [`watching`] what recording may have cost.
 
 pub mod breakdown;
@@ -20,6 +20,7 @@ mod device;
 pub mod exchanges;
 pub mod failed;
 pub mod fill;
+pub mod growth;
 pub mod hardware;
 pub mod launches;
 pub mod lines;
@@ -36,6 +37,7 @@ pub mod stalls;
 pub mod start_work;
 pub mod steps;
 pub mod tables;
+pub mod uploads;
 pub mod variants;
 pub mod watching;
 

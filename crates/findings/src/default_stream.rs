@@ -13,7 +13,7 @@ use activity::{Ns, Span, What, occupancy};
 use causes::graph::{CallId, CallKind, NONE, OpId};
 use causes::stacks::StackCounts;
 use causes::{Bound, Cause};
-use trace::{Lane, LaneId, LaneKind, Trace, describe};
+use trace::{LaneId, describe};
 
 /// What waited for an operation follows it no later than this.
 const JUST_BEHIND: Ns = 10_000;
@@ -21,11 +21,8 @@ const JUST_BEHIND: Ns = 10_000;
 /// Clocks of the same GPU are no finer: what overlaps for less does not run beside it.
 const CLOCK: Ns = 1_000;
 
-/// CUPTI's number for the default stream of a program's first context, where no record says which one it is.
-const DEFAULT: u32 = 7;
-
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    let default = default_stream(scope.trace, f.index)?;
+    let default = describe::default_stream(scope.trace, f.index)?;
     let order = Order::of(scope, f, default);
     let waits: usize = order.streams.values().map(|it| it.waits.len()).sum();
     if order.streams.len() < 2 || !cases::LOOP_MIN.is_reached_by(waits) {
@@ -79,29 +76,6 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         instead_of: &[Rule::UnderFilledGpu],
         ..scope.found(f.span_ns, saving, &at)
     })
-}
-
-/// The legacy default stream of a device that has other streams, too.
-fn default_stream(trace: &Trace, device: usize) -> Option<LaneId> {
-    let streams = || trace.streams_of(device).filter(|it| !it.1.is_empty());
-    let is_said =
-        |lane: &Lane| describe::stream_info(trace, lane.key()).is_some_and(|it| it.is_default);
-    let is_unsaid = |lane: &Lane| {
-        let process = &trace.processes()[lane.key().process];
-        let is_numbered = matches!(
-            lane.key().kind,
-            LaneKind::Stream {
-                stream: DEFAULT,
-                ..
-            }
-        );
-        is_numbered && !process.streams.values().any(|it| it.is_default)
-    };
-    let mut found = streams().filter(|(_, lane)| is_said(lane) || is_unsaid(lane));
-    found
-        .next()
-        .map(|it| it.0)
-        .filter(|_| streams().count() > 2)
 }
 
 /// A stream beside the default stream.

@@ -2,7 +2,7 @@
 //!
 //! A rule checks a timeline, or one pass of it, and finds nothing or makes one [`Finding`]. That says what the rule
 //! saw, where, how much time it could cost at most, and what to do about it. Thresholds and
-//! exceptions are rows of the table of cases, each with the inputs that ask for it, or stand in [`thresholds`].
+//! exceptions are rows of the table of cases, each with the inputs that ask for it, or stand in [`cases::thresholds`].
 //! `docs/FINDINGS.md` has a row of each rule for readers.
 
 mod alloc_loop;
@@ -61,7 +61,6 @@ mod tensor_cores;
 pub mod testing;
 #[cfg(test)]
 mod tests;
-pub mod thresholds;
 mod throttled;
 mod through_host;
 mod tiny_copies;
@@ -74,6 +73,7 @@ mod watched;
 mod wide_data;
 mod words;
 
+use cases::thresholds;
 use serde::{Serialize, Serializer};
 
 pub use self::program::HOST_FUNCTION;

@@ -5,11 +5,11 @@ use std::ops::RangeInclusive;
 
 use rustc_hash::FxHashSet;
 
-use super::words::{operators_cure, seen_at};
+use super::words::seen_at;
 use super::{Finding, Occurrence, Rule, Says, Scope, Severity};
 use super::{asleep, cold_start, host_bound};
 use crate::thresholds;
-use ::program::Framework;
+use ::program::{Framework, operators_cure};
 use activity::units::{self, bytes, duration, percent, share};
 use activity::{Copy, Direction, Ns, Span, What};
 use causes::graph::{CallId, OpId};

@@ -11,12 +11,13 @@ use super::{Copied, DeviceFigures, Finding, Occurrence, Scope, longest_first};
 use crate::thresholds;
 use ::program::Framework;
 use activity::units::{bytes, duration, rate};
-use activity::{Direction, Ns, What};
+use activity::{Direction, Ns};
 use causes::around::Around;
-use causes::graph::{CallId, Engine, Graph, NONE, OpId};
+use causes::graph::{CallId, NONE, OpId};
 use causes::stacks::StackCounts;
 use causes::{Cause, Culprit, Gap, Piece};
-use trace::{LaneId, Trace, describe};
+use figures::uploads;
+use trace::{LaneId, describe};
 
 /// Autograd's copy of a gradient to where the tensor lies that `.to()` brought to the GPU.
 const TO_CPU: &str = "ToCopyBackward0";
@@ -137,7 +138,7 @@ impl Staged {
             (Direction::D2H, call) => around.call(graph, call).contains(&TO_CPU),
             _ => false,
         };
-        let set_up = set_up_ends(scope.trace, graph, figures.index);
+        let set_up = uploads::set_up_ends(scope.trace, graph, figures.index);
         let is_whole = scope.window.is_none();
         let is_set_up = |&(_, span, copy): &Copied| {
             copy.direction == Direction::H2D && set_up.is_some_and(|end| span.start < end)
@@ -271,62 +272,9 @@ impl Staged {
     }
 }
 
-/// Until when copies bring a program what it works with, once. They come before kernels have run for a hundredth of their
-/// time, fewer bytes later, and kernels take longer than what is copied later.
-fn set_up_ends(trace: &Trace, graph: &Graph, device: usize) -> Option<Ns> {
-    let ops = &graph.ops;
-    let length = |op: &OpId| ops.span(*op).len();
-    let kernels = ops.of_engine(device, Engine::Compute);
-    let all: Ns = kernels.iter().map(length).sum();
-    let mut left = all - all / 100;
-    let first = kernels.iter().rev().find(|op| {
-        left -= length(op);
-        left <= 0
-    });
-    let end = ops.start[*first? as usize];
-    let (mut bytes, mut copying) = ([0, 0], 0);
-    for op in ops.of_device(device) {
-        let (lane, row) = ops.place(*op);
-        let What::Copy(copy) = trace.what(lane, row) else {
-            continue;
-        };
-        let is_later = ops.start[*op as usize] >= end;
-        if copy.direction == Direction::H2D && copy.is_staged() {
-            bytes[usize::from(is_later)] += copy.bytes;
-        }
-        copying += if is_later { length(op) } else { 0 };
-    }
-    (bytes[0] > bytes[1] && all > copying).then_some(end)
-}
-
-/// Lanes of a card by its name: small ones of its makers have eight.
-fn lanes_of(name: &str) -> f64 {
-    let mut words = name.split(' ');
-    let is_small = |it: &str| {
-        "2050 3050 4050 4060 5050 5060"
-            .split(' ')
-            .any(|of| of == it)
-    };
-    match words.any(is_small) || name.contains("4070 Laptop") {
-        true => 8.0,
-        false => 16.0,
-    }
-}
-
-/// What pinned copies reach at best, GB/s: on PCIe 3.0, 4.0 and 5.0, by compute capability and recorded lanes. A large
-/// copy may show more. `None` where the GPU is no card: it shares the CPU's memory, or has a link of its own to it.
+/// What pinned copies reach at best, GB/s, by the card. A large copy may show more. `None` where the GPU is no card.
 pub(super) fn link(scope: &Scope, f: &DeviceFigures) -> Option<f64> {
-    let info = &scope.trace.devices()[f.index].info;
-    let lanes = info.link.rsplit_once(" x").and_then(|it| it.1.parse().ok());
-    let card = match info.capability {
-        _ if info.name.contains("GH200") || info.name.contains(" GB") => None,
-        (5, 3) | (6, 2) | (7, 2) | (8, 7) | (11, _) | (12, 1) => None,
-        // Of a card that nothing is known of, as of the latest one.
-        (1..=7, _) => Some(13.0),
-        (8, _) => Some(27.0),
-        _ => Some(57.0),
-    };
-    let card = card.map(|card| card * lanes.unwrap_or_else(|| lanes_of(&info.name)) / 16.0);
+    let card = uploads::link_of(&scope.trace.devices()[f.index].info);
     let is_large = |it: &&Copied| {
         let crosses = matches!(it.2.direction, Direction::H2D | Direction::D2H);
         crosses && it.2.bytes >= thresholds::LARGE_BYTES

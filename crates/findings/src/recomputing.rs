@@ -4,18 +4,17 @@ use super::limits::{full, launched_at, name};
 use super::scope::Config;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Says, Scope, configs};
+use activity::occupancy::product;
 use activity::units::count;
-use activity::{NameId, Ns, What};
+use activity::{Ns, What};
 use causes::sum_by;
 use figures::communication::has_any;
+use figures::growth::Growth;
 use figures::remarks::is_backward;
 
 /// Kernels that have a block for each row or few of them: layer norms, and the mean of squares of one that PyTorch puts together. Those of
 /// attention grow with a KV cache, too.
 const NORMS: &str = "layer_norm LayerNorm rms_norm rmsnorm RMSNorm MeanOps";
-
-/// A pass has at most this part more rows than the one before it.
-const GROWTH: u64 = 8;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !scope.has_name(|it| has_any(it, NORMS)) || scope.has_name(is_backward) {
@@ -29,7 +28,12 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !cases::LOOP_MIN.is_reached_by(its.len()) {
         return None;
     }
-    let rows = Growth::of(scope, f, of);
+    let blocks = scope.operations(f).filter_map(|(_, it)| match it.what {
+        What::Kernel(it) => Some(scope.trace.shape(it.shape)),
+        _ => None,
+    });
+    let blocks = blocks.filter(|it| it.name == of);
+    let rows = Growth::of(blocks.map(|it| product(it.grid)));
     // What is computed again is all but the first pass of each text.
     let again = share_of(rows.grown, rows.grown + rows.anew + 1);
     let bound = (f.compute_ns as f64 * again) as Ns;
@@ -61,49 +65,4 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 
 fn share_of(part: usize, all: usize) -> f64 {
     part as f64 / all.max(1) as f64
-}
-
-/// How the blocks of a kernel change from one launch to the next.
-struct Growth {
-    /// How often by a few more, and how often back to few.
-    grown: usize,
-    anew: usize,
-    least: u64,
-    most: u64,
-}
-
-impl Growth {
-    fn of(scope: &Scope, f: &DeviceFigures, name: NameId) -> Growth {
-        let blocks = scope.operations(f).filter_map(|(_, it)| match it.what {
-            What::Kernel(it) => {
-                let shape = scope.trace.shape(it.shape);
-                (shape.name == name).then(|| activity::occupancy::product(shape.grid))
-            }
-            _ => None,
-        });
-        let (mut growth, mut before) = (
-            Growth {
-                grown: 0,
-                anew: 0,
-                least: u64::MAX,
-                most: 0,
-            },
-            None,
-        );
-        for it in blocks {
-            (growth.least, growth.most) = (growth.least.min(it), growth.most.max(it));
-            match before {
-                Some(last) if it > last && it - last <= last / GROWTH => growth.grown += 1,
-                Some(last) if it != last => growth.anew += 1,
-                _ => {}
-            }
-            before = Some(it);
-        }
-        growth
-    }
-
-    /// Whether one pass after the other grows, and texts begin seldom.
-    fn is_steady(&self) -> bool {
-        cases::LOOP_MIN.is_reached_by(self.grown) && self.grown >= 4 * self.anew
-    }
 }

@@ -3,9 +3,10 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::no_overlap::Engines;
-use super::words::{every_kernels, operators_cure, seen_at};
+use super::words::{every_kernels, seen_at};
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first};
 use super::{exchanges, launch_bound};
+use ::program::operators_cure;
 use activity::text::listed;
 use activity::units::{count, duration, percent};
 use activity::{Direction, Ns, Span, What};

@@ -3,6 +3,7 @@
 //! Files of the machine that looks are read alone, and only where the program ran there.
 
 mod change;
+mod operators;
 mod source;
 
 use std::io::Read as _;
@@ -17,6 +18,7 @@ use trace::samples::short_file;
 use trace::{Lane, LaneId, Trace};
 
 pub use change::{Change, Setting};
+pub use operators::operators_cure;
 pub use source::{Sources, at_lines};
 
 /// Of each stream so many operations say which compiler made its kernels.

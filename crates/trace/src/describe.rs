@@ -1,7 +1,7 @@
 //! Names the things of a timeline: streams, threads, devices, processes, operations. Every view, export and sentence
 //! asks here, so a stream has one name.
 
-use super::{LaneId, LaneKey, LaneKind, Trace};
+use super::{Lane, LaneId, LaneKey, LaneKind, Trace};
 use activity::text::{NAME_MAX, cut_middle};
 use activity::{Direction, NameId, Ns, Place, RangeKind, Span, StreamInfo, SyncKind, What};
 
@@ -24,6 +24,31 @@ pub fn stream_info(trace: &Trace, key: LaneKey) -> Option<&StreamInfo> {
     };
     let process = trace.processes().get(key.process)?;
     process.streams.get(&(context, stream))
+}
+
+/// CUPTI's number for the default stream of a program's first context, where no record says which one it is.
+const DEFAULT: u32 = 7;
+
+/// The legacy default stream of a device that has other streams, too.
+pub fn default_stream(trace: &Trace, device: usize) -> Option<LaneId> {
+    let streams = || trace.streams_of(device).filter(|it| !it.1.is_empty());
+    let is_said = |lane: &Lane| stream_info(trace, lane.key()).is_some_and(|it| it.is_default);
+    let is_unsaid = |lane: &Lane| {
+        let process = &trace.processes()[lane.key().process];
+        let is_numbered = matches!(
+            lane.key().kind,
+            LaneKind::Stream {
+                stream: DEFAULT,
+                ..
+            }
+        );
+        is_numbered && !process.streams.values().any(|it| it.is_default)
+    };
+    let mut found = streams().filter(|(_, lane)| is_said(lane) || is_unsaid(lane));
+    found
+        .next()
+        .map(|it| it.0)
+        .filter(|_| streams().count() > 2)
 }
 
 /// A stream: the program's own name for it, "default", or its id. Empty for lanes that are no streams.

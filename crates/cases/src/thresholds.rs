@@ -1,8 +1,9 @@
-//! Thresholds that are no rows of the table of cases (`crates/cases`), each beside what justifies it.
+//! Thresholds that are no rows of the table, each beside what justifies it.
 //!
 //! "Measured" means on an H200 over PCIe 5.0 x16 with driver 580 and CUPTI 13.0, if nothing else is said.
 
-use activity::Ns;
+/// Nanoseconds.
+type Ns = i64;
 
 /// A finding that could save less than this, whatever its part, is not worth a line: it is lost in what two runs differ by.
 pub const WORTH_NS: Ns = 10_000;
