@@ -1,22 +1,19 @@
 //! Thresholds that are no rows of the table, each beside what justifies it.
 //!
-//! "Measured" means on an H200 over PCIe 5.0 x16 with driver 580 and CUPTI 13.0, if nothing else is said.
-
-/// Nanoseconds.
-type Ns = i64;
+//! Times are in nanoseconds. "Measured" means on an H200 over PCIe 5.0 x16 with driver 580 and CUPTI 13.0, if nothing else is said.
 
 /// A finding that could save less than this, whatever its part, is not worth a line: it is lost in what two runs differ by.
-pub const WORTH_NS: Ns = 10_000;
+pub const WORTH_NS: i64 = 10_000;
 
 /// Beside one long gap what could save less is not worth a line: starts of programs differ by more.
-pub const BESIDE_GAP_NS: Ns = 1_000_000;
+pub const BESIDE_GAP_NS: i64 = 1_000_000;
 
 /// A predicted saving below this part of the time, or below the replay's error, is lost in what the replay cannot
 /// explain. Two runs of one program on one machine were seen to differ by more.
 pub const SAVING_SHARE: f64 = 0.01;
 
 /// So is one below this: the delays that the replay takes for typical are each uncertain by a few microseconds.
-pub const SAVING_NS: Ns = 5_000;
+pub const SAVING_NS: i64 = 5_000;
 
 /// Of several edits that would cure a finding, the one that assumes least counts if it saves this part of the best
 /// one's.
@@ -38,7 +35,7 @@ pub const AHEAD_SHARE: f64 = 0.90;
 pub const FEW_WARPS: u32 = 8;
 
 /// A recording without kernels for this long, while launches and waits go on and NVML has the multiprocessors busy for this part, is blind.
-pub const BLIND_NS: Ns = 1_000_000_000;
+pub const BLIND_NS: i64 = 1_000_000_000;
 pub const BLIND_BUSY: f64 = 0.50;
 
 /// … and those that wait for memory for less than this part of their samples are enough.
@@ -54,7 +51,7 @@ pub const CUPY_DRAM: f64 = 0.30;
 pub const NO_TENSOR: f64 = 0.01;
 
 /// A node of a graph that takes less does hardly anything: an empty kernel takes 1.5 to 2 us.
-pub const EMPTY_NODE: Ns = 2_000;
+pub const EMPTY_NODE: i64 = 2_000;
 
 /// Smallest copy that reaches the peak rate. Measured: 1 MiB reaches 73 % of what 1 GiB does, which is a
 /// fixed cost of 7 us; at 4 MiB that leaves 91 %.

@@ -1,14 +1,16 @@
 //! What a timeline says in numbers: questions about a [`trace::Trace`] with exact answers.
 //!
 //! The root holds the figures of a device over the whole timeline or one pass (the definitions of the report's JSON).
-//! [`tables`] counts by name. [`shapes`] has the launches of each kernel ([`fill`]: how they fill a GPU; [`own_work`]: what libraries have; [`counted`]: what
-//! they do with it; [`class`]: what limits them). [`lost`] has what is on no record, and [`failed`] what returned an error. [`launches`] has what lies between a CUDA call and
-//! its operation, and [`memory`] the device memory in use. [`passes`] cuts a scenario's run into variants and passes. The figures of a
-//! variant ([`variants`]) are those of one table ([`variants::measure`]). [`breakdown`] is for windows that are no pass,
-//! and [`steps`] finds the iterations of a program ([`serving`]: those of a
-//! server of a language model). [`off_cpu`] has what the CPU did in a gap. [`hardware`] has what
-//! counters said meanwhile, [`stalls`] what kernels waited for, [`remarks`] what stands out of them, [`growth`] how their grids grow, [`uploads`] what comes before them, and [`lines`] at which line the program was. [`nodes`] has
-//! who asked for what in a CUDA graph, [`exchanges`] what MPI sends through the host. [`start_work`] has what is done but once, and [`watching`] what recording may have cost.
+//! [`tables`] counts by name. [`shapes`] has the launches of each kernel ([`fill`]: how they fill a GPU; [`counted`]: what
+//! they do with it; [`class`]: what limits them). [`growth`] has how their grids grow, and [`remarks`] what stands out of
+//! them. [`lost`] has what is on no record, and [`failed`] what returned an error. [`launches`] has what lies between a CUDA
+//! call and its operation, and [`memory`] the device memory in use. [`passes`] cuts a scenario's run into variants and
+//! passes. The figures of a variant ([`variants`]) are those of one table ([`variants::measure`]). [`breakdown`] is for
+//! windows that are no pass, and [`steps`] finds the iterations of a program ([`serving`]: those of a server of a language
+//! model). [`off_cpu`] has what the CPU did in a gap. [`hardware`] has what counters said meanwhile, [`stalls`] what kernels
+//! waited for, and [`lines`] at which line the program was. [`nodes`] has who asked for what in a CUDA graph, and
+//! [`exchanges`] what MPI sends through the host. [`start_work`] has what is done but once, and [`uploads`] what is copied
+//! before the work. [`own_work`] has what a program's own kernels do by their names, and [`watching`] what recording may have cost.
 
 pub mod breakdown;
 pub mod busy;

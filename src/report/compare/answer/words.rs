@@ -219,6 +219,7 @@ fn delta(row: &ComparedRow) -> String {
     };
     match row.p {
         Some(p) => format!("{change} (p={p:.3} {n})"),
+        None if row.a.count.max(row.b.count) > 1 => format!("{change} ({n})"),
         None => change,
     }
 }
