@@ -1153,8 +1153,8 @@ fn beside_gaps(gaps: &[Ns]) -> Vec<Finding> {
 #[test]
 fn beside_one_long_gap_other_findings_are_told_as_remarks() {
     let told = |gaps: &[Ns]| {
-        let found = beside_gaps(gaps).into_iter();
-        found.clone().find(|it| it.rule == Rule::PageableCopy)
+        let mut found = beside_gaps(gaps).into_iter();
+        found.find(|it| it.rule == Rule::PageableCopy)
     };
     let it = told(&[1_000_000_000]).expect("pageable-copy");
     it.title
