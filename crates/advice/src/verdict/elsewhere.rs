@@ -8,10 +8,11 @@ use causes::Causes;
 use findings::{Finding, Rule, Severity};
 use trace::{Trace, describe};
 
-/// A GPU that is busy for more of the time is worth a look, be it short. Before that comes only what its copies ask for, or
-/// what is so many times as long.
+/// A GPU that is busy for more of the time is worth a look, be it short. Before that comes only what its copies ask for.
 const IDLE: f64 = 0.5;
-const BUSY: Ns = 100;
+
+/// Of a program that is at something else for so many times as long nobody asks first what its kernels do.
+const ALL: Ns = 50;
 
 /// Steps of which so many times the time ran are next to nothing of it.
 const STEPS: Ns = 50;
@@ -45,8 +46,8 @@ pub fn lead(
     let computes = matches!(whole.bound_by, Bound::Compute | Bound::Memory);
     let loads = || describe::loads(trace, whole.scope.start_ns).is_some();
     let outside = outside.filter(|it| match computes {
-        true => loads() && it.1.contains(outside::BEFORE),
-        false => whole.idle >= IDLE || it.0 > BUSY * ran,
+        true => loads() && it.1.contains(outside::BEFORE) || it.0 > ALL * ran,
+        false => whole.idle >= IDLE || it.0 > ALL * ran,
     });
     let cold = findings.iter().filter(|it| it.rule == Rule::ColdStart);
     // What a cure of something else saves says nothing of the CPU's work.

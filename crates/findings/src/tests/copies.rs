@@ -82,6 +82,18 @@ fn pageable_copies() {
         });
         let found = in_scope(&older.trace(), None, unknown, all);
         assert_eq!(found[0].bound_ns, 1_677_721);
+        // A link of its own may be faster than any card's for pageable memory, too.
+        let mut fast = scene(MemoryKind::Pageable, 160.0);
+        fast.device(DeviceInfo {
+            name: name.to_owned(),
+            capability,
+            ..DeviceInfo::default()
+        });
+        let all = in_scope(&fast.trace(), None, unknown, all);
+        assert!(
+            all.iter().all(|it| it.rule != Rule::PageableCopy),
+            "{all:?}"
+        );
     }
     // A little one is taken along at once.
     let mut small = Scene::new();

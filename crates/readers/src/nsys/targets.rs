@@ -233,10 +233,23 @@ fn streams(tables: &Tables, reader: &mut RowReader<'_>) -> rusqlite::Result<()> 
     Ok(())
 }
 
-/// "GPU-6a2c...": 32 hexadecimal digits, with dashes.
+/// "GPU-6a2c...": 32 hexadecimal digits, with dashes. Zeros stand where nobody recorded it: several GPUs may have them.
 fn uuid(text: &str) -> Option<[u8; 16]> {
     let digits = text.trim_start_matches("GPU-").replace('-', "");
     let number = u128::from_str_radix(&digits, 16).ok();
-    let number = number.filter(|_| digits.len() == 32);
+    let number = number.filter(|it| digits.len() == 32 && *it != 0);
     number.map(u128::to_be_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::uuid;
+
+    #[test]
+    fn zeros_are_no_identity() {
+        let known = uuid("GPU-00000000-0000-0000-0000-00000000000a");
+        assert_eq!(known.map(|it| it[15]), Some(10));
+        assert_eq!(uuid("00000000-0000-0000-0000-000000000000"), None);
+        assert_eq!(uuid("GPU-1"), None);
+    }
 }
