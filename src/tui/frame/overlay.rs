@@ -270,7 +270,8 @@ fn marks(theme: &Theme) -> [PanelLine; MARKS] {
         vec![
             words(" "),
             level(Role::Kernel(0)),
-            words("share of the time in a cell"),
+            words("share of a cell"),
+            words(&format!("   {} longer step", theme.glyph('▴'))),
         ],
         vec![
             (" ‹queued 84 µs› ".to_owned(), text),
