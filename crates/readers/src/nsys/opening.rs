@@ -62,6 +62,10 @@ pub(super) fn read(tables: &Tables, reader: &mut RowReader<'_>) -> rusqlite::Res
 
 fn openings(tables: &Tables) -> rusqlite::Result<Vec<Opening>> {
     let mut pauses = pauses(tables)?;
+    if pauses.is_empty() {
+        // Calls of the system may be by the million.
+        return Ok(Vec::new());
+    }
     let mut known: FxHashMap<i64, bool> = FxHashMap::default();
     let columns = ["start", "end", "globalTid", "nameId"];
     tables.each("OSRT_API", &columns, |row| {
