@@ -120,13 +120,10 @@ pub(crate) fn find(name: &str, shapes: &[ShapeRow], info: &DeviceInfo) -> Vec<St
 }
 
 /// Whether a kernel for unaligned operands runs for aligned ones, too: a program that tries all of them has no such sizes.
-pub(crate) fn has_aligned_twin(name: &str, all: &[String]) -> bool {
+pub(crate) fn has_aligned_twin<'n>(name: &str, all: &mut impl Iterator<Item = &'n str>) -> bool {
     let stem = |name: &str| name.split_once("_align").map(|it| it.0.to_owned());
-    let Some(own) = stem(name) else {
-        return false;
-    };
-    let is_twin = |it: &&String| it.contains("_align8") && stem(it).as_ref() == Some(&own);
-    all.iter().any(|it| is_twin(&it))
+    let own = stem(name);
+    own.is_some() && all.any(|it| it.contains("_align8") && stem(it) == own)
 }
 
 /// What blocks leave empty of their warps.
@@ -232,12 +229,10 @@ mod tests {
         let of = |align| format!("cutlass_75_tensorop_f16_s1688gemm_f16_128x256_tn_align{align}");
         assert!(told(&of(1)).contains("multiples of 8"));
         let (one, eight) = (of(1), of(8));
-        assert!(has_aligned_twin(&one, &[one.clone(), eight.clone()]));
-        assert!(!has_aligned_twin(
-            &one,
-            &[one.clone(), "cutlass_75_tensorop_x_align8".to_owned()]
-        ));
-        assert!(!has_aligned_twin("walk", &[eight]));
+        let has_twin = |name, all: [&str; 2]| has_aligned_twin(name, &mut all.into_iter());
+        assert!(has_twin(&one, [&one, &eight]));
+        assert!(!has_twin(&one, [&one, "cutlass_75_tensorop_x_align8"]));
+        assert!(!has_twin("walk", ["walk", &eight]));
         for aligned in [
             of(8),
             of(16),

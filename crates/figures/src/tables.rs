@@ -87,15 +87,18 @@ pub fn kernels_sampled(trace: &Trace, window: Option<Span>, sampled: Option<Span
     let first = trace.devices().first();
     let is_first = |it: &&Device| Some(&it.info.name) == first.map(|it| &it.info.name);
     let device = first.filter(|_| trace.devices().iter().all(|it| is_first(&it)));
-    let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
     for row in &mut rows {
         row.stalls = stalls::of_kernel(trace, row.id, row.count, row.total_ns);
         row.shapes = shapes.remove(&row.id).unwrap_or_default();
         if let Some(device) = device.filter(|_| row.share >= REMARKED) {
             row.remarks = remarks::find(&row.name, &row.shapes, &device.info);
-            if remarks::has_aligned_twin(&row.name, &names) {
-                row.remarks.retain(|it| it != remarks::PAD);
-            }
+        }
+    }
+    for at in 0..rows.len() {
+        let is_padded = rows[at].remarks.iter().any(|it| it == remarks::PAD);
+        let mut names = rows.iter().map(|it| it.name.as_str());
+        if is_padded && remarks::has_aligned_twin(&rows[at].name, &mut names) {
+            rows[at].remarks.retain(|it| it != remarks::PAD);
         }
     }
     rows

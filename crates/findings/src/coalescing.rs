@@ -1,6 +1,6 @@
 //! Sparse tensors of PyTorch that are sorted and added up again each time, as nobody keeps what comes of it.
 
-use super::limits::{full, launched_at, time};
+use super::limits::{full, line_of, time};
 use super::scope::Config;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Says, Scope, configs};
@@ -25,11 +25,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !cases::LOOP_MIN.is_reached_by(times as usize) || !configs::is_worth(scope, f, took) {
         return None;
     }
-    let places: Vec<_> = configs::ran(scope, f, &all)
-        .into_iter()
-        .map(|it| it.0)
-        .collect();
-    let line = launched_at(scope, &places).telling(scope.trace);
+    let line = line_of(scope, f, &all);
     let found = scope.found(f.span_ns, took, &configs::places(scope, f, &all));
     Some(Finding {
         title: format!(

@@ -71,9 +71,7 @@ pub(super) fn latency(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if why.is_empty() && 2 * roof >= taken {
         return None;
     }
-    let ran = configs::ran(scope, f, &its).into_iter();
-    let places: Vec<_> = ran.map(|it| it.0).collect();
-    let line = launched_at(scope, &places).telling(scope.trace);
+    let line = line_of(scope, f, &its);
     let adds = adding(scope, most, line.as_ref());
     let whose = if is_attention {
         "attention, mostly "
@@ -434,6 +432,13 @@ const LOOKED_AT: usize = 8192;
 
 /// A look reads frames while their thread goes on: it tells what that does up to so long later.
 const LOOK: Ns = 100_000;
+
+/// The line that launches kernels of some configurations, where samples tell.
+pub(super) fn line_of(scope: &Scope, f: &DeviceFigures, of: &[&Config]) -> Option<LineShare> {
+    let ran = configs::ran(scope, f, of).into_iter();
+    let places: Vec<_> = ran.map(|it| it.0).collect();
+    launched_at(scope, &places).telling(scope.trace)
+}
 
 /// What the CPU was seen at in launching them.
 pub(super) fn launched_at(scope: &Scope, places: &[super::At]) -> StackCounts {

@@ -1,11 +1,11 @@
 //! Passes of a model that go through all rows of the one before again, and a few new ones. So text is made without a KV cache.
 
-use super::limits::{full, launched_at, name};
+use super::limits::{full, line_of, name};
 use super::scope::Config;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Says, Scope, configs};
 use activity::occupancy::product;
-use activity::units::count;
+use activity::units::{count, share};
 use activity::{Ns, What};
 use causes::sum_by;
 use figures::communication::has_any;
@@ -20,13 +20,13 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !scope.has_name(|it| has_any(it, NORMS)) {
         return None;
     }
-    let mut all = configs::of_device(scope, f).iter();
+    let all = configs::of_device(scope, f);
     // By its kernels alone: a module that is imported may have functions of such names.
-    if all.any(|it| is_backward(full(scope, it))) {
+    if all.iter().any(|it| is_backward(full(scope, it))) {
         return None;
     }
-    let all = configs::of_device(scope, f).iter();
-    let norms: Vec<&Config> = all.filter(|it| has_any(full(scope, it), NORMS)).collect();
+    let norms = all.iter();
+    let norms: Vec<&Config> = norms.filter(|it| has_any(full(scope, it), NORMS)).collect();
     let by_name = norms.iter().map(|it| (it.shape.name, it.row.total_ns));
     let of = sum_by(by_name).first()?.0;
     let its: Vec<&Config> = norms.into_iter().filter(|it| it.shape.name == of).collect();
@@ -40,14 +40,12 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let blocks = blocks.filter(|it| it.name == of);
     let rows = Growth::of(blocks.map(|it| product(it.grid)));
     // What is computed again is all but the first pass of each text.
-    let again = share_of(rows.grown, rows.grown + rows.anew + 1);
+    let again = share(rows.grown as Ns, (rows.grown + rows.anew + 1) as Ns);
     let bound = (f.compute_ns as f64 * again) as Ns;
     if !rows.is_steady() || !cases::LARGE_SHARE.is_reached_by(f.part(bound)) {
         return None;
     }
-    let ran = configs::ran(scope, f, &its).into_iter();
-    let places: Vec<_> = ran.map(|it| it.0).collect();
-    let line = launched_at(scope, &places).telling(scope.trace);
+    let line = line_of(scope, f, &its);
     let found = scope.found(f.span_ns, bound, &configs::places(scope, f, &its));
     Some(Finding {
         title: format!(
@@ -66,8 +64,4 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         )),
         ..found
     })
-}
-
-fn share_of(part: usize, all: usize) -> f64 {
-    part as f64 / all.max(1) as f64
 }

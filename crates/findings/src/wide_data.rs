@@ -1,6 +1,6 @@
 //! Arrays in double precision, which take twice the bytes. NumPy and CuPy make them where nobody asks: `float32` times `float64` is `float64`.
 
-use super::limits::{full, launched_at, name, time};
+use super::limits::{full, line_of, name, time};
 use super::scope::Config;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Says, Scope, configs};
@@ -32,9 +32,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !configs::is_worth(scope, f, took) {
         return None;
     }
-    let ran = configs::ran(scope, f, &[mixed]).into_iter();
-    let places: Vec<_> = ran.map(|it| it.0).collect();
-    let line = launched_at(scope, &places).telling(scope.trace);
+    let line = line_of(scope, f, &[mixed]);
     let part = configs::kernel_time(scope, f).of_it(took);
     Some(Finding {
         title: format!(

@@ -45,9 +45,12 @@ pub fn lead(
     // What a loader does before all is known by its name.
     let computes = matches!(whole.bound_by, Bound::Compute | Bound::Memory);
     let loads = || describe::loads(trace, whole.scope.start_ns).is_some();
-    let outside = outside.filter(|it| match computes {
-        true => loads() && it.1.contains(outside::BEFORE) || it.0 > ALL * ran,
-        false => whole.idle >= IDLE || it.0 > ALL * ran,
+    let outside = outside.filter(|it| {
+        let is_next = match computes {
+            true => loads() && it.1.contains(outside::BEFORE),
+            false => whole.idle >= IDLE,
+        };
+        is_next || it.0 > ALL * ran
     });
     let cold = findings.iter().filter(|it| it.rule == Rule::ColdStart);
     // What a cure of something else saves says nothing of the CPU's work.

@@ -131,17 +131,20 @@ pub(super) fn made(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, Made> {
     let (mut anew, mut busy) = (Vec::new(), Busy::default());
     for call in 0..calls.len() as CallId {
         let (lane, span) = (calls.at(call).0, calls.span(call));
-        let name = graph.function(trace, call);
+        let (kind, name) = (calls.kind[call as usize], || graph.function(trace, call));
         if let Some(it) = threads.get_mut(&lane) {
             // It asks the driver where a function is.
-            it.pass(span, name.starts_with("cuGetProcAddress"));
+            it.pass(
+                span,
+                kind == CallKind::Other && name().starts_with("cuGetProcAddress"),
+            );
         }
-        match calls.kind[call as usize] {
+        match kind {
             CallKind::Load => {
                 let process = trace.lanes()[lane].key().process;
                 let own = busy.without_wait(trace, process, span);
                 let threads = threads.entry(lane);
-                threads.and_modify(|it| it.load(name, span, own));
+                threads.and_modify(|it| it.load(name(), span, own));
             }
             // A wait for nothing parts nothing.
             kind if kind.is_wait() && calls.waited[call as usize] == NONE => {}
