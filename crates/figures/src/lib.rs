@@ -10,7 +10,7 @@
 //! model). [`off_cpu`] has what the CPU did in a gap. [`hardware`] has what counters said meanwhile, [`stalls`] what kernels
 //! waited for, and [`lines`] at which line the program was. [`nodes`] has who asked for what in a CUDA graph, and
 //! [`exchanges`] what MPI sends through the host. [`start_work`] has what is done but once, and [`uploads`] what is copied
-//! before the work. [`own_work`] has what a program's own kernels do by their names, and [`watching`] what recording may have cost.
+//! before the work, [`turns`] threads that take turns. [`own_work`] has what a program's own kernels do by their names, and [`watching`] what recording may have cost.
 
 pub mod breakdown;
 pub mod busy;
@@ -39,6 +39,7 @@ pub mod stalls;
 pub mod start_work;
 pub mod steps;
 pub mod tables;
+pub mod turns;
 pub mod uploads;
 pub mod variants;
 pub mod watching;

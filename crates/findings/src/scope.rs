@@ -14,6 +14,7 @@ use causes::graph::{CallId, CallKind, Engine, OpId};
 use causes::stacks::{LineShare, StackCounts};
 use causes::{Causes, Gap, Group, Piece, Pieces, first_use};
 use figures::shapes::ShapeRow;
+use figures::turns::Turns;
 use figures::watching::WatchingCost;
 use figures::{DeviceFigures, Peaks};
 use jobs::JobAnalysis;
@@ -54,20 +55,6 @@ pub(super) struct Slept {
     pub meanwhile: StackCounts,
     pub busy_samples: u64,
     pub at: Vec<(Ns, Occurrence)>,
-}
-
-/// A process's threads that take turns.
-#[derive(Clone, Debug)]
-pub(super) struct Turns {
-    /// What the first of them is called.
-    pub name: String,
-    /// How long any is at its turn, and the part of the time that this is.
-    pub together: Ns,
-    pub part: f64,
-    /// The part of their turns in which they wait.
-    pub waited: f64,
-    /// Where each begins.
-    pub at: Vec<Occurrence>,
 }
 
 /// What a rule looks at.
