@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use trace::Trace;
 
 use crate::class::{Class, NEAR};
+use crate::communication::has_any;
 use crate::shapes::{self, ShapeRow};
 use crate::tables;
 
@@ -113,6 +114,21 @@ pub fn words(
     let part = share(time(&class), in_window);
     let time = (part * told.values().sum::<Ns>() as f64) as Ns;
     (of.share(time) >= MUCH).then(|| format!("{} {what}", of.of_it(time)))
+}
+
+/// What a library's kernels do, by what is in their names: one operation of a program runs several of them, each for other sizes.
+pub fn kind_of_work(kernel: &str) -> Option<&'static str> {
+    let low = kernel.to_ascii_lowercase();
+    let kinds = [
+        ("attention", "fmha flash attention"),
+        (
+            "convolutions",
+            "fprop dgrad wgrad convolve winograd conv2d conv1d",
+        ),
+        ("matrix products", "gemm nvjet"),
+    ];
+    let of = kinds.into_iter().find(|it| has_any(&low, it.1));
+    of.map(|it| it.0)
 }
 
 #[cfg(test)]

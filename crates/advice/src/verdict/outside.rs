@@ -16,6 +16,9 @@ const GIVEN_BACK_MIN: Ns = 100_000_000;
 /// Where it lies.
 pub(super) const BEFORE: &str = "before the first operation";
 
+/// An operator with this part of it says what it is.
+const NEARLY_ALL: f64 = 0.8;
+
 /// Pieces of it that are shorter lie between two calls, and are looked at no closer.
 const PIECE_MIN: Ns = 1_000_000;
 
@@ -121,6 +124,12 @@ fn name(
 ) -> Option<String> {
     let holds = |it: Span| 2 * within(free, it) > time;
     let most = |it: &str| format!("most of it in {it}");
+    let by = operators(trace, causes.launcher(op), (span, free));
+    // What holds nearly all of it says more than the range around it; of several the innermost one.
+    let named = by.iter().rev().find(|it| share(it.1, time) >= NEARLY_ALL);
+    if let Some(it) = named.filter(|it| !CHILDREN.contains(&trace.names().full(it.0))) {
+        return Some(most(trace.names().full(it.0)));
+    }
     let own = describe::ranges(trace, span.end).filter(|it| it.1 == RangeKind::Nvtx && holds(it.0));
     if let Some(it) = own.min_by_key(|it| it.0.len()) {
         return Some(most(it.2));
@@ -130,21 +139,6 @@ fn name(
     long.for_each(|it| causes.add_samples(op, *it, &mut seen));
     let by_samples = seen.work(trace);
     by_samples.or_else(|| {
-        let (process, thread) = causes.launcher(op)?;
-        // They lie among the ranges.
-        let kind = RangeKind::Nvtx;
-        let kind = LaneKind::Range { kind, thread };
-        let id = trace.lane_id(LaneKey { process, kind })?;
-        let lane = &trace.lanes()[id];
-        let rows = lane.rows(span);
-        let named = rows.filter_map(|row| {
-            let What::Range(of) = trace.what(id, row) else {
-                return None;
-            };
-            let is_call = of.kind == RangeKind::CpuOp;
-            is_call.then(|| (of.name, within(free, lane.span(row))))
-        });
-        let by = sum_by(named);
         let of_most = by.first().filter(|it| 2 * it.1 > time);
         let of_most = of_most.map(|it| most(trace.names().full(it.0)));
         let waits = |it: &&(NameId, Ns)| CHILDREN.contains(&trace.names().full(it.0));
@@ -155,6 +149,30 @@ fn name(
             (part >= CHILDREN_SHARE).then(told)
         })
     })
+}
+
+/// How much of a stretch's free parts a thread is in each operator, most first: they lie among its ranges.
+fn operators(
+    trace: &Trace,
+    launcher: Option<(usize, u32)>,
+    (span, free): (Span, &[Span]),
+) -> Vec<(NameId, Ns)> {
+    let lane = launcher.and_then(|(process, thread)| {
+        let kind = RangeKind::Nvtx;
+        let kind = LaneKind::Range { kind, thread };
+        trace.lane_id(LaneKey { process, kind })
+    });
+    let named = lane.into_iter().flat_map(|id| {
+        let lane = &trace.lanes()[id];
+        lane.rows(span)
+            .filter_map(move |row| match trace.what(id, row) {
+                What::Range(of) if of.kind == RangeKind::CpuOp => {
+                    Some((of.name, within(free, lane.span(row))))
+                }
+                _ => None,
+            })
+    });
+    sum_by(named)
 }
 
 /// How much of a span lies in free parts.
@@ -257,6 +275,39 @@ mod tests {
         // 67 of 200 looks each.
         let named = "34 % of it in read in solver, 34 % of it in write in solver";
         assert_eq!(told(&several), format!("{before}{named}"));
+    }
+
+    #[test]
+    fn the_innermost_operator_that_holds_nearly_all_of_it_is_named() {
+        // An operator of 1.8 s in one of 1.9, in a range of the program around all 2 s; with 1.2 of 2 s the range is named.
+        for (inner, named) in [(9, "aten::normal_"), (6, "inference")] {
+            let mut scene = Scene::new();
+            scene.call("cudaLaunchKernel", 2 * S, 2 * S + 5_000);
+            scene.kernel("k", 7, 2 * S + 6_000, 3 * S);
+            let ranges = [
+                (RangeKind::Nvtx, "inference", 0, 2 * S + 10_000),
+                (
+                    RangeKind::CpuOp,
+                    "aten::randn",
+                    S / 10,
+                    S / 10 + S * (inner + 1) / 5,
+                ),
+                (
+                    RangeKind::CpuOp,
+                    "aten::normal_",
+                    S / 10,
+                    S / 10 + S * inner / 5,
+                ),
+            ];
+            for (kind, name, start, end) in ranges {
+                scene.range(kind, name, 1, start, end);
+            }
+            let trace = scene.trace();
+            let graph = Graph::new(&trace);
+            let told = told(&trace, &Causes::new(&trace, &graph));
+            let wanted = format!("most of it in {named}");
+            assert!(told[0].1.ends_with(&wanted), "{told:?}");
+        }
     }
 
     #[test]

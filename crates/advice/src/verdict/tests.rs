@@ -382,6 +382,28 @@ fn kernels_queued_ahead_are_gpu_bound() {
 }
 
 #[test]
+fn several_kernels_of_one_kind_of_work_are_told_together() {
+    // Of five kernels of 9 us three multiply matrices in two sizes, two do something else: 60 %, and of those two thirds are one.
+    let mut scene = Scene::new();
+    let names = [
+        "nvjet_tst_128",
+        "nvjet_tst_64",
+        "nvjet_tst_128",
+        "softmax",
+        "add",
+    ];
+    for i in 0..100 {
+        scene.call("cuLaunchKernel", i * 3_000, i * 3_000 + 2_000);
+        let start = 1_000_000 + i * 10_000;
+        scene.kernel(names[i as usize % 5], 1, start, start + 9_000);
+    }
+    assert_eq!(
+        verdict(&mut scene).text,
+        "GPU-bound: kernels run 90 % of 999 µs, 60 % of it in matrix products, mostly nvjet_tst_128"
+    );
+}
+
+#[test]
 fn a_headline_is_of_the_time_that_was_recorded() {
     let mut scene = Scene::new();
     for i in 0..100 {

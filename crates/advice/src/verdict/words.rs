@@ -41,7 +41,9 @@ pub fn nothing_ran(trace: &Trace) -> &'static str {
             "the GPU's records are missing: kernels were launched, but none was recorded"
         }
         _ => match trace.processes().iter().find_map(|it| it.info.has_tensors) {
-            Some(true) => "tensors are on a GPU, but its operations were not recorded",
+            Some(true) => {
+                "tensors are on a GPU, but its operations were not recorded: profile with ProfilerActivity.CUDA"
+            }
             Some(false) => "the GPU had no work: all tensors are on the CPU",
             None => "no GPU operation was recorded",
         },
@@ -53,6 +55,9 @@ const MOST: f64 = 0.5;
 
 /// Columns of a headline, without what the best cure brings.
 pub const HEADLINE_MAX: usize = 100;
+
+/// A kernel that takes so much of its kind is named alone.
+const ONE_OF_KIND: f64 = 0.8;
 
 /// So many columns of a name are told at least.
 const NAME_MIN: usize = 12;
@@ -330,6 +335,15 @@ impl Told<'_> {
         if let Some(words) = words.or_else(|| self.optimizer(all)) {
             return format!("GPU-bound{several}: kernels run {computing} of {of}, {words}");
         }
+        if let Some((kind, of_all)) = self.kind_of_work(told, name, time) {
+            let text = format!(
+                "GPU-bound{several}: kernels run {computing} of {of}, {} in {kind}, {}",
+                all.of_it(of_all),
+                mostly(time, of_all)
+            );
+            let name = short::short(self.trace.names().full(name));
+            return format!("{text} {}", cut_to(&name, &text));
+        }
         // What exchanges data takes few SMs on purpose.
         let is_meant = exchanges(&name);
         let sms = match is_meant || all.is_beside() {
@@ -351,6 +365,20 @@ impl Told<'_> {
         }
         let most = by.into_values().max();
         most.map(|(all, (_, name))| (name, all))
+    }
+
+    /// What a library's kernels do of which one takes most, and how long all of that kind take, where that says more than the one.
+    fn kind_of_work(
+        &self,
+        kernels: &FxHashMap<NameId, Ns>,
+        name: NameId,
+        time: Ns,
+    ) -> Option<(&'static str, Ns)> {
+        let kind = |name: NameId| busy::kind_of_work(self.trace.names().full(name));
+        let of = kind(name)?;
+        let alike = kernels.iter().filter(|it| kind(*it.0) == Some(of));
+        let all: Ns = alike.map(|it| it.1).sum();
+        (share(time, all) < ONE_OF_KIND).then_some((of, all))
     }
 
     /// What PyTorch's optimizers take that update several parameters with one kernel, where it is most: they have many kinds of it.
