@@ -25,6 +25,9 @@ const ASLEEP: f64 = 0.9;
 /// A range around this part of all is around all.
 const AROUND: f64 = 0.95;
 
+/// Calls of less tell nothing of what was done first.
+const LONG_CALL: Ns = 1_000_000;
+
 /// What a range is called that has no name.
 const NAMELESS: &str = "?";
 
@@ -37,6 +40,8 @@ struct Named {
     longest: Ns,
     /// Without what else lies within.
     own: Ns,
+    /// Whether the longest comes before all other calls that take any time: such a call makes the context.
+    is_first: bool,
 }
 
 /// What a thread does, from the first of it to the last.
@@ -114,6 +119,9 @@ impl Work {
         let mut all: Vec<_> = trace.activities(id, lane.kept()).collect();
         // What begins with another lies in it where it ends before.
         all.sort_by_key(|it| (it.1.span.start, Reverse(it.1.span.end)));
+        let calls = all.iter().filter(|it| matches!(it.1.what, What::Call(_)));
+        let mut long = calls.map(|it| it.1.span).filter(|it| it.len() >= LONG_CALL);
+        let first = long.next().filter(|it| it.len() >= first_use::CONTEXT_MIN);
         for (_, activity) in all {
             let (name, of) = match activity.what {
                 What::Call(it) => (it.name, None),
@@ -145,6 +153,7 @@ impl Work {
                 time: it.time + span.len(),
                 longest: it.longest.max(span.len()),
                 own: it.own + span.len(),
+                is_first: it.is_first || Some(span) == first && kind.is_none(),
             };
             around.push((span.end, name));
         }
@@ -173,7 +182,13 @@ impl Work {
         let part = share(time, self.span.len());
         (part >= BOUND_MIN).then(|| {
             let (part, all) = (percent(part), duration(self.span.len()));
-            format!("{part} of the CPU's {all} is in {}", quoted(&most.1.name))
+            let name = quoted(&most.1.name);
+            match most.1.is_first && 2 * most.1.longest > time {
+                true => format!(
+                    "{part} of the CPU's {all} is in the first {name}, likely making the context"
+                ),
+                false => format!("{part} of the CPU's {all} is in {name}"),
+            }
         })
     }
 
@@ -238,6 +253,22 @@ mod tests {
         );
         let calls = "CUDA calls: `cudaMalloc` 60.0 ms (10 of 6.00 ms), `cudaDeviceSynchronize` 10.0 ms (10 of 1.00 ms)";
         assert_eq!(all, [calls, "ranges: `round #` 100 ms (10 of 10.0 ms)"]);
+    }
+
+    #[test]
+    fn the_first_call_of_all_that_takes_long_makes_the_context() {
+        // One of 70 ms and one of 2 ms, the long one first or behind a copy of 5 ms.
+        for (copy_at, named) in [
+            (80, "the first `cudaMalloc`, likely making the context"),
+            (0, "`cudaMalloc`"),
+        ] {
+            let mut scene = Scene::new();
+            scene.call("cudaMalloc", 5 * MS, 75 * MS);
+            scene.call("cudaMalloc", 76 * MS, 78 * MS);
+            scene.call("cudaMemcpy", copy_at * MS, copy_at * MS + 5 * MS);
+            let most = told(&scene.trace()).0.expect("most of it");
+            assert!(most.ends_with(&format!(" ms is in {named}")), "{most}");
+        }
     }
 
     #[test]
