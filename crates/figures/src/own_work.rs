@@ -51,7 +51,7 @@ pub const KINDS: [OwnWork; 4] = [
 ];
 
 /// What a product's kernel is called.
-const PRODUCT: &str = "matmul mat_mul mulmat matrixmul matrix_mul mmul gemm globalmm tiledmm";
+const PRODUCT: &str = "wmma matmul mat_mul mulmat matrixmul matrix_mul mmul gemm globalmm tiledmm";
 
 /// What is in the names of libraries' kernels, and of products that no library's call does.
 const OTHERS: [&str; 3] = [

@@ -145,6 +145,9 @@ impl Way {
     }
 }
 
+/// What ends a headline of steps that start at a pace.
+pub const PACED: &str = "a display, a camera or a timer likely paces it";
+
 /// Steps start so many times a second, idle for the most part. Nothing of the program is known to take that long, and what
 /// is faster waits for longer.
 pub fn paced(scope: &Scope, rate: Ns, found: &mut Vec<Finding>) {
@@ -163,6 +166,7 @@ pub fn paced(scope: &Scope, rate: Ns, found: &mut Vec<Finding>) {
         severity: Severity::Info,
         title: format!("{rate} steps a second, whatever runs in them: a camera, a display or a timer most likely paces them"),
         advice: "At that pace nothing is to be gained: faster code would only wait for longer.".to_owned(),
+        next: PACED,
         ..scope.found(f.span_ns, f.idle_ns, &[Occurrence::Gap(f.index, f.span)])
     });
 }

@@ -4,6 +4,7 @@ use super::words::class;
 use super::{Bound, Verdict};
 use activity::Ns;
 use activity::text::printable;
+use findings::no_cure::PACED;
 use findings::{Finding, Rule, Says};
 
 impl Verdict {
@@ -33,7 +34,8 @@ impl Verdict {
         let named = first.filter(|it| it.says.is_some() && !it.cure.is_empty());
         let is_work = self.text.starts_with(class(Bound::Host));
         let uncured = findings.iter().find(|it| it.rule == Rule::NoCure);
-        let uncured = uncured.filter(|_| is_work).map(|it| it.next);
+        let is_told = |it: &&Finding| is_work || it.next == PACED;
+        let uncured = uncured.filter(is_told).map(|it| it.next);
         match (named, uncured) {
             (Some(it), _) => self.next = format!("try {}", it.cure),
             (None, Some(next)) => next.clone_into(&mut self.next),

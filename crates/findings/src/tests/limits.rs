@@ -216,7 +216,12 @@ fn products_by_a_kernel_of_the_programs_own() {
         assert_eq!(of(library, "fill"), None, "{library}");
     }
     assert_eq!(of("matmul_naive(float*)", "at::native::fill"), None);
-    of("g_mulMatsFirstTransposed(float*)", "fill").expect("its own");
+    for own in [
+        "g_mulMatsFirstTransposed(float*)",
+        "wmmaNaiveKernel(__half*)",
+    ] {
+        of(own, "fill").expect("its own");
+    }
     // One block takes 300 times as long as a grid that fills the GPU: that is the grid's.
     let by_grid = |slow: u32| {
         let mut busy = Busy::default();
