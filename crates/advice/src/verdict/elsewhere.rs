@@ -45,14 +45,6 @@ pub fn lead(
     // What a loader does before all is known by its name.
     let computes = matches!(whole.bound_by, Bound::Compute | Bound::Memory);
     let loads = || describe::loads(trace, whole.scope.start_ns).is_some();
-    let outside = outside.filter(|it| {
-        let is_next = match computes {
-            true => loads() && it.1.contains(outside::BEFORE),
-            false => whole.idle >= IDLE,
-        };
-        is_next || it.0 > ALL * ran
-    });
-    let cold = findings.iter().filter(|it| it.rule == Rule::ColdStart);
     // What a cure of something else saves says nothing of the CPU's work.
     let cures = findings
         .iter()
@@ -60,10 +52,19 @@ pub fn lead(
     let cured = cures.map(|it| it.weight()).max().unwrap_or(0);
     let is_cured = whole.gain.is_some() && 2 * cured > whole.cost_ns;
     let is_uncured = whole.bound_by == Bound::Host && !is_cured;
+    let outside = outside.filter(|it| {
+        let is_next = match computes {
+            true => loads() && it.1.contains(outside::BEFORE),
+            false => whole.idle >= IDLE || is_uncured,
+        };
+        is_next || it.0 > ALL * ran
+    });
+    let cold = findings.iter().filter(|it| it.rule == Rule::ColdStart);
     // Of few operations little is known, and a start of any length may be all there is to say.
     let are_few = !cases::LAUNCH_OPS_MIN.is_reached_by(causes.graph().ops.len())
         && !whole.text.starts_with(TOO_LITTLE);
-    let is_told = computes || is_uncured || are_few || whole.idle >= IDLE;
+    let is_held_up = matches!(whole.bound_by, Bound::Launch | Bound::Sync);
+    let is_told = computes || is_uncured || is_held_up || are_few || whole.idle >= IDLE;
     let cold = cold.filter(|it| is_told || !it.next.is_empty());
     let cold = cold.map(|it| (it.bound_ns, it.title.clone(), String::new(), Some(it.next)));
     // A start-up is told before its steps only where these are next to nothing of what ran.

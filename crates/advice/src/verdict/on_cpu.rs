@@ -76,7 +76,13 @@ pub(super) fn told(trace: &Trace) -> (Option<String>, Vec<String>) {
     let mut known = all
         .into_iter()
         .filter_map(|it| Some((it.0.as_ref()?, it.1)));
-    let told = known.clone().filter_map(|(work, what)| work.list(what));
+    // What is told beside a table of all calls is of all threads.
+    let each = lanes.filter_map(|it| Work::of(trace, it.0, None));
+    let every = each.reduce(Work::with);
+    let every = every.iter().map(|it| (it, "CUDA calls"));
+    let others = known.clone().filter(|it| it.1 != "CUDA calls");
+    let told = every.chain(others);
+    let told = told.filter_map(|(work, what)| work.list(what));
     let told = told.chain(sampled(trace)).collect();
     let most = known.find_map(|it| it.0.most());
     // Of a thread that waits nobody is at work.
@@ -158,6 +164,23 @@ impl Work {
             around.push((span.end, name));
         }
         (!work.by.is_empty()).then_some(work)
+    }
+
+    /// What two threads do.
+    fn with(mut self, other: Work) -> Work {
+        self.span = self.span.hull(other.span);
+        for (name, it) in other.by {
+            let of = self.by.entry(name).or_default();
+            *of = Named {
+                name: it.name,
+                count: of.count + it.count,
+                time: of.time + it.time,
+                longest: of.longest.max(it.longest),
+                own: of.own + it.own,
+                is_first: of.is_first || it.is_first,
+            };
+        }
+        self
     }
 
     fn time(&self) -> Ns {
@@ -253,6 +276,14 @@ mod tests {
         );
         let calls = "CUDA calls: `cudaMalloc` 60.0 ms (10 of 6.00 ms), `cudaDeviceSynchronize` 10.0 ms (10 of 1.00 ms)";
         assert_eq!(all, [calls, "ranges: `round #` 100 ms (10 of 10.0 ms)"]);
+        // Calls of another thread count, too: 2 ms more, and 3 ms of what the first one does not do.
+        let mut scene = Scene::new();
+        scene.call("cudaMalloc", 0, 6 * MS);
+        scene.on_thread(1).call("cudaMalloc", MS, 3 * MS);
+        scene.call("cudaFree", 3 * MS, 6 * MS);
+        let all = told(&scene.trace()).1;
+        let calls = "CUDA calls: `cudaMalloc` 8.00 ms (2, one of 6.00 ms), `cudaFree` 3.00 ms";
+        assert_eq!(all, [calls]);
     }
 
     #[test]

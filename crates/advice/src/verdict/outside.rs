@@ -10,6 +10,10 @@ use trace::{LaneKey, LaneKind, Trace, describe};
 /// It is told from so long on, where it is also a tenth of the recording. The profiler's own start is no matter of the program.
 const OUTSIDE_MIN: Ns = 500_000_000;
 
+/// Between two calls of CUDA no profiler starts: so long is told, where it is so many times all that ran.
+const BETWEEN_MIN: Ns = 100_000_000;
+const BETWEEN_TIMES: Ns = 10;
+
 /// And so is what calls of CUDA take behind the last operation.
 const GIVEN_BACK_MIN: Ns = 100_000_000;
 
@@ -37,9 +41,18 @@ pub(super) fn told(trace: &Trace, causes: &Causes<'_>) -> Vec<(Ns, String)> {
     let behind = Span::new(ops.end, all.end.max(ops.end));
     let ends = [(before, BEFORE), (behind, "after the last operation")];
     let told = ends.into_iter().filter_map(|(span, which)| {
-        let free = free(trace, span);
-        let time: Ns = free.iter().map(|it| it.len()).sum();
-        if time < OUTSIDE_MIN || !cases::LARGE_SHARE.is_reached_by(share(time, all.len())) {
+        let mut free = free(trace, span);
+        let sum = |free: &[Span]| free.iter().map(|it| it.len()).sum::<Ns>();
+        let is_short = sum(&free) < OUTSIDE_MIN;
+        if is_short && span == before {
+            let calls = trace.threads().filter_map(|it| it.1.extent());
+            let first = calls.map(|it| it.start).min().unwrap_or(span.end);
+            free.retain(|it| it.start >= first);
+        }
+        let time = sum(&free);
+        let is_between = || time >= BETWEEN_MIN.max(BETWEEN_TIMES * ops.len());
+        let is_long = !is_short || span == before && is_between();
+        if !is_long || !cases::LARGE_SHARE.is_reached_by(share(time, all.len())) {
             return None;
         }
         let op = match span == before {
@@ -56,6 +69,10 @@ pub(super) fn told(trace: &Trace, causes: &Causes<'_>) -> Vec<(Ns, String)> {
         let named = in_part(true)
             .or_else(|| name(trace, causes, (span, &free, time), op))
             .or_else(|| in_part(false));
+        // There the driver may be at work.
+        if is_short && named.as_ref().is_some_and(|it| it.ends_with(" ioctl")) {
+            return None;
+        }
         let named = named.map_or_else(String::new, |it| format!(", {it}"));
         let text = format!("{} outside CUDA {which}{named}", duration(time));
         Some((time, text))

@@ -10,7 +10,7 @@ use activity::units::share;
 use activity::{Direction, NameId, Ns, ShapeId, Span, What};
 use causes::graph::{CallId, OpId};
 use causes::stacks::StackCounts;
-use causes::{Cause, Causes, Certainty, Culprit, Gap, Group, Piece, Shares, first_use};
+use causes::{Cause, Causes, Certainty, Culprit, Gap, Group, Piece, Shares, first_use, is_mpi};
 use figures::DeviceFigures;
 use figures::collectives::Collectives;
 use figures::steps::Steps;
@@ -96,6 +96,8 @@ pub(super) enum CpuWork {
     Once,
     /// Managed memory, whose pages come back to it.
     Pages,
+    /// Processes that begin with CUDA meanwhile.
+    Late,
     /// Nothing that is recorded.
     Untraced,
 }
@@ -444,6 +446,9 @@ impl Split {
                     CpuWork::Name(kernel.unwrap_or(name))
                 }
                 Some(name) if first_use::is_compiler(trace.names().full(name)) => CpuWork::Build,
+                Some(name) if is_mpi(trace.names().full(name)) && begins_in(trace, piece.span) => {
+                    CpuWork::Late
+                }
                 name => name.map_or(CpuWork::Untraced, CpuWork::Name),
             },
         };
@@ -478,6 +483,17 @@ impl Split {
         }
         *self.at(bound) += time;
     }
+}
+
+/// Whether a process makes its first call meanwhile. A short wait is an exchange.
+fn begins_in(trace: &Trace, span: Span) -> bool {
+    let mut first: FxHashMap<usize, Ns> = FxHashMap::default();
+    let lanes = trace.threads().filter(|_| span.len() >= SHORT);
+    for (lane, extent) in lanes.filter_map(|it| Some((it.1, it.1.extent()?))) {
+        let begin = first.entry(lane.key().process).or_insert(extent.start);
+        *begin = extent.start.min(*begin);
+    }
+    first.values().any(|it| span.contains(*it))
 }
 
 fn add_each<T: AddAssign, const N: usize>(into: &mut [T; N], from: [T; N]) {

@@ -698,6 +698,32 @@ fn what_processes_exchange_behind_a_wait_is_no_matter_of_the_wait() {
 }
 
 #[test]
+fn a_wait_for_processes_that_start_later_is_told_as_such() {
+    // 400 ms in MPI_Recv between two kernels; another process calls CUDA for the first time at this moment.
+    let of = |starts: Ns| {
+        let (mut scene, mut other) = (Scene::new(), Scene::new());
+        for at in [0, 401_000_000] {
+            scene.call("cudaLaunchKernel", at, at + 4_000);
+            scene.kernel("jacobi", 1, at + 6_000, at + 106_000);
+        }
+        scene.range(RangeKind::Nvtx, "MPI_Recv", 0, 200_000, 400_900_000);
+        other.call("cudaMalloc", starts, starts + 100_000);
+        let mut trace = scene.trace();
+        trace.apply(Batch {
+            process: 1,
+            ..other.take()
+        });
+        let graph = Graph::new(&trace);
+        let causes = Causes::new(&trace, &graph);
+        let devices = figures::count(&trace, None, None);
+        let found = find(&trace, &causes, (None, &devices), (&[], None), None);
+        found[0].text.clone()
+    };
+    of(390_000_000).must_end("waiting for processes that start later");
+    of(0).must_end("waiting for MPI_Recv");
+}
+
+#[test]
 fn work_that_goes_on_at_another_rate_is_no_start_up() {
     // Kernels in a row: so many of 11 ms, and then 200 of 9.
     let mut scene = Scene::new();
@@ -1077,7 +1103,10 @@ fn what_a_program_does_for_long_outside_cuda_stands_behind() {
     };
     let told_so = ["4.00 s outside CUDA before the first operation, most of it in init."];
     assert_eq!(told(5_000_000_000, 1), told_so);
-    assert_eq!(told(600_000_000, 1), [""; 0]);
+    assert_eq!(told(150_000_000, 1), [""; 0]);
+    // Between calls so long is told that dwarfs ten milliseconds of a kernel: three fifths of it lie behind the first one.
+    let between = ["360 ms outside CUDA before the first operation, most of it in init."];
+    assert_eq!(told(600_000_000, 1), between);
     // The profiler's own start is no matter of the program: of 5 s it takes 4.8.
     assert_eq!(told(5_000_000_000, 4_800_000_000), [""; 0]);
     // A range that begins with the first call holds nothing of what lies before that.
@@ -1178,6 +1207,38 @@ fn a_short_start_leads_before_few_operations() {
         let text = led(kernels, start);
         assert_eq!(text == "cold start", leads, "{kernels} {start}: {text}");
     }
+}
+
+/// Thirty kernels of 100 us that the CPU waits for, and launches the next 60 us later, behind a cold start of so long.
+#[test]
+fn a_start_leads_before_short_steps_that_wait() {
+    let led = |start: Ns| {
+        let mut scene = Scene::new();
+        for at in (0..30).map(|i| i * 160_000) {
+            scene.call("cudaLaunchKernel", at, at + 5_000);
+            scene.kernel("k", 1, at + 8_000, at + 108_000);
+            scene.call("cudaDeviceSynchronize", at + 6_000, at + 150_000);
+        }
+        let trace = scene.trace();
+        let graph = Graph::new(&trace);
+        let causes = Causes::new(&trace, &graph);
+        let devices = figures::count(&trace, None, None);
+        let steps = steps::find(&trace, None);
+        let mut all = find(&trace, &causes, (None, &devices), (&steps, None), None);
+        let was = all[0].text.clone();
+        let cold = Finding {
+            rule: Rule::ColdStart,
+            bound_ns: start,
+            title: "cold start".to_owned(),
+            ..Finding::default()
+        };
+        lead(&mut all, (&trace, &causes), &[&cold]);
+        (was, all[0].text.clone())
+    };
+    led(0).0.must_begin("sync-bound: GPU idle ");
+    // They take 4.75 ms.
+    assert_eq!(led(105_000_000).1, "cold start");
+    led(40_000_000).1.must_begin("sync-bound");
 }
 
 #[test]

@@ -114,6 +114,9 @@ impl Told<'_> {
             Some((CpuWork::Once, time)) => {
                 (time, ["before first launches".to_owned(), String::new()])
             }
+            Some((CpuWork::Late, time)) => {
+                (time, [waiting, "processes that start later".to_owned()])
+            }
             Some((CpuWork::Pages, time)) => {
                 let at = self.line.map(|line| format!(" in {}", line.culprit()));
                 let name = Cause::Pages.label().to_owned() + &at.unwrap_or_default();
