@@ -31,6 +31,12 @@ impl Lost {
         &self.calls
     }
 
+    /// When the first of them begins.
+    pub fn from(&self, graph: &Graph) -> Ns {
+        let first = self.calls.first();
+        first.map_or(Ns::MAX, |it| graph.calls.start[*it as usize])
+    }
+
     /// Whether they are of graphs.
     pub fn are_graphs(&self) -> bool {
         self.what == GRAPHS

@@ -26,6 +26,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let mut cold = Cold {
         scope,
         whole: scope.span(),
+        lost: scope.lost(),
         at: Vec::new(),
         pinning: FxHashSet::default(),
         taken: FxHashSet::default(),
@@ -60,6 +61,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         .max();
     let (pinned, idle) = inside.map_or((0, 0), |it| (it.0.1, it.1));
     let inside = inside.map(|it| it.0.0.min(told));
+    let inside = inside.filter(|_| cold.lost.is_none());
     // What lies before the GPU's work costs none of its time.
     let inside_share = share(inside.unwrap_or(0), whole);
     let is_much = cases::WARNING_SHARE.is_reached_by(inside_share);
@@ -141,6 +143,8 @@ struct Cold<'s, 'a> {
     scope: &'s Scope<'a>,
     /// The GPU's work.
     whole: Span,
+    /// From when on records of it are lost.
+    lost: Option<Ns>,
     at: Vec<(Ns, Occurrence)>,
     /// Calls that lock memory, and calls that take memory of a device and keep it.
     pinning: FxHashSet<CallId>,
@@ -269,13 +273,30 @@ impl Cold<'_, '_> {
                 }
                 _ => FirstWork::First,
             };
-            self.push(work, span, place);
+            let parts = match work {
+                FirstWork::Loading => {
+                    let process = self.process_of(place);
+                    self.busy.idle_in(trace, process, span)
+                }
+                _ => vec![span],
+            };
+            if !parts.is_empty() {
+                self.push_parts(work, span, &parts, place);
+            }
         }
     }
 
+    fn push_parts(&mut self, work: FirstWork, span: Span, parts: &[Span], place: (LaneId, usize)) {
+        let parts = parts.iter().map(|it| self.on_all(*it, place));
+        let parts: Vec<Span> = parts.collect();
+        let time = parts.iter().map(|it| it.len()).sum();
+        parts.into_iter().for_each(|it| self.has.add(work, it));
+        self.has.all.insert(self.on_all(span, place));
+        self.at.push((time, Occurrence::Row(place)));
+    }
+
     fn push(&mut self, work: FirstWork, span: Span, place: (LaneId, usize)) {
-        self.has.add(work, self.on_all(span, place));
-        self.at.push((span.len(), Occurrence::Row(place)));
+        self.push_parts(work, span, &[span], place);
     }
 
     /// Whether a call makes the context, whatever it is. PyTorch's profiler begins later.
@@ -415,9 +436,10 @@ impl Cold<'_, '_> {
         is_in && !self.is_behind(self.on_all(span, place))
     }
 
-    /// Whether it begins behind the GPU's work: a first run does not pay for what is let go.
+    /// Whether it begins behind the GPU's work, or what is known of that: a first run does not pay for what is let go.
     fn is_behind(&self, span: Span) -> bool {
-        cases::BEHIND_THE_WORK.holds(span.start >= self.whole.end)
+        let is_unknown = self.lost.is_some_and(|it| span.start >= it);
+        is_unknown || cases::BEHIND_THE_WORK.holds(span.start >= self.whole.end)
     }
 
     fn on_all(&self, span: Span, place: (LaneId, usize)) -> Span {

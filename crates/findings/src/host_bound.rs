@@ -98,6 +98,11 @@ const MPI: Cure = (
     "overlapping communication",
     "",
 );
+const DECODER: Cure = (
+    "These frames come from the GPU's video decoder, which leaves no record: there the CPU waits for it. Decode several streams at once, or fewer frames.",
+    "decoding several streams at once",
+    "",
+);
 const OTHER: Cure = (
     "Look at what the CPU does there: do less of it, do it earlier, or in another thread.",
     "cutting CPU work",
@@ -116,6 +121,12 @@ fn is_random(scope: &Scope, name: NameId) -> bool {
     op.is_some_and(|it| it.starts_with("rand") || ["normal_", "uniform_"].contains(&it))
 }
 
+/// Whether a range hands frames to a video decoder of the GPU, which brings them in the layout that only such kernels read.
+fn is_decoder(scope: &Scope, name: &str) -> bool {
+    let hands = name.starts_with("avcodec_") || name.starts_with("cuvid");
+    hands && scope.has_name(|it| it.contains("NV12"))
+}
+
 /// What is said of a call of the system that waits for others.
 fn others(scope: &Scope) -> Cure {
     match scope.framework() {
@@ -131,6 +142,7 @@ fn cure_by_name(scope: &Scope, it: NameId, is_most: bool) -> Option<Cure> {
         () if is_worker(scope, it) => WORKERS,
         () if is_most && first_use::is_file_output(name) => OUTPUT,
         () if is_mpi(name) => MPI,
+        () if is_most && is_decoder(scope, name) => DECODER,
         () if is_most && is_random(scope, it) => RANDOM,
         () if is_most && first_use::is_system_wait(name) => others(scope),
         () => return None,

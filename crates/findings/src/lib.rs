@@ -571,8 +571,15 @@ pub fn find(scope: &Scope, stop: &Stop) -> Vec<Finding> {
         findings.retain(Finding::is_no_matter_of_time);
     }
     if findings.iter().any(|f| f.rule == Rule::LostRecords) {
-        // Nothing holds of what ran without a record.
-        findings.retain(|f| matches!(f.rule, Rule::FailedCalls | Rule::LostRecords));
+        // Nothing holds of what ran without a record. What was done before, and copies, have theirs.
+        findings.retain(|f| {
+            matches!(f.rule, Rule::ColdStart | Rule::PageableCopy)
+                || matches!(f.rule, Rule::FailedCalls | Rule::LostRecords)
+        });
+        for it in findings.iter_mut().filter(|it| it.has_bound()) {
+            (it.severity, it.edit, it.at_most, it.beside_ns) = (Severity::Info, None, None, 0);
+            it.cures.clear();
+        }
     }
     let mut findings = fold::devices(findings);
     findings.sort_by_key(Finding::order);

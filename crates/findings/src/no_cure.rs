@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use rustc_hash::FxHashSet;
 
 use super::words::seen_at;
-use super::{Finding, Occurrence, Rule, Says, Scope, Severity};
+use super::{Copied, Finding, Occurrence, Rule, Says, Scope, Severity};
 use super::{asleep, cold_start, host_bound};
 use crate::thresholds;
 use ::program::{Framework, operators_cure};
@@ -229,11 +229,15 @@ impl Placed {
                 });
             }
             let mostly = is_host.then(|| mostly_before(scope, f, at, time)).flatten();
-            return Some(mostly.map_or_else(Placed::default, |ends_with| Placed {
-                told: format!(", mostly{ends_with}"),
-                ends_with,
-                ..Placed::default()
-            }));
+            return Some(
+                mostly.map_or_else(Placed::default, |(ends_with, is_once)| Placed {
+                    told: format!(", mostly{ends_with}"),
+                    ends_with,
+                    is_once,
+                    is_at_edge: is_once && is_at_edge(scope, f, gap),
+                    ..Placed::default()
+                }),
+            );
         }
         let before = before.unwrap_or_else(|| ends_with(scope, f, gap));
         let rest = percent(share(f.busy_ns, f.recorded_ns() - time));
@@ -264,8 +268,14 @@ fn is_at_edge(scope: &Scope, f: &DeviceFigures, gap: Span) -> bool {
 /// So many of the longest gaps tell what others end with.
 const LOOKED_AT: usize = 1_000;
 
-/// What gaps end with that hold two thirds of some idle time; of one such gap before a copy also how much comes.
-fn mostly_before(scope: &Scope, f: &DeviceFigures, at: &[(Ns, Span)], time: Ns) -> Option<String> {
+/// What gaps end with that hold two thirds of some idle time; of one such gap before a copy also how much comes. And whether no other copy
+/// brings as much.
+fn mostly_before(
+    scope: &Scope,
+    f: &DeviceFigures,
+    at: &[(Ns, Span)],
+    time: Ns,
+) -> Option<(String, bool)> {
     let some = at.iter().take(LOOKED_AT);
     let by = sum_by(some.map(|it| (ends_with(scope, f, it.1), it.0)));
     let (before, _) = by.into_iter().next().filter(|it| 3 * it.1 >= 2 * time)?;
@@ -274,9 +284,11 @@ fn mostly_before(scope: &Scope, f: &DeviceFigures, at: &[(Ns, Span)], time: Ns) 
     let what = next.map(|&op| scope.causes.graph().what(scope.trace, op));
     Some(match what {
         Some(What::Copy(it)) if it.bytes >= thresholds::LARGE_BYTES && 3 * longest >= 2 * time => {
-            format!("{before} of {}", bytes(it.bytes))
+            let same = |of: &&Copied| (of.2.direction, of.2.bytes) == (it.direction, it.bytes);
+            let is_once = scope.copies(f).iter().filter(same).count() == 1;
+            (format!("{before} of {}", bytes(it.bytes)), is_once)
         }
-        _ => before,
+        _ => (before, false),
     })
 }
 

@@ -40,7 +40,11 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
     if copies.at.is_empty() {
         return None;
     }
-    let (moved, time, idle) = (copies.moved, copies.time, copies.idle(scope, figures));
+    // What looks idle may be work without a record.
+    let idle = scope
+        .lost()
+        .map_or_else(|| copies.idle(scope, figures), |_| 0);
+    let (moved, time) = (copies.moved, copies.time);
     let (saving, hidden) = copies.savings(scope, figures, idle)?;
     let staging = match idle >= time / 100 {
         true => format!(", and the calls keep the GPU idle for {}", duration(idle)),

@@ -5,6 +5,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use activity::Ns;
 use causes::graph::CallId;
 use program::{Files, Framework};
 
@@ -30,6 +31,8 @@ pub(super) struct Program {
     pub framework: OnceLock<Framework>,
     /// Its calls that lock memory of the host.
     pub pinning: OnceLock<FxHashSet<CallId>>,
+    /// When the first of its launches began of which the records are lost.
+    pub lost: OnceLock<Option<Ns>>,
     /// Whether most of its calls for a device's memory take managed memory.
     pub takes_managed: OnceLock<bool>,
     /// Its calls that make a stream wait for an event, in order.

@@ -13,6 +13,7 @@ use causes::evidence::{EVIDENCE_MAX, Evidence};
 use causes::graph::{CallId, CallKind, Engine, OpId};
 use causes::stacks::{LineShare, StackCounts};
 use causes::{Causes, Gap, Group, Piece, Pieces, first_use};
+use figures::lost::Lost;
 use figures::shapes::ShapeRow;
 use figures::turns::Turns;
 use figures::watching::WatchingCost;
@@ -361,6 +362,12 @@ impl<'a> Scope<'a> {
     }
 
     /// Whether anything in the timeline has such a name. It is looked for once, however many devices there are.
+    pub(super) fn lost(&self) -> Option<Ns> {
+        let graph = self.causes.graph();
+        let lost = || Some(Lost::of(self.trace, graph, None)?.from(graph));
+        *self.program.lost.get_or_init(lost)
+    }
+
     pub(super) fn has_name<F: Fn(&str) -> bool + 'static>(&self, is_such: F) -> bool {
         // Its type says what it looks for.
         const { assert!(size_of::<F>() == 0) };

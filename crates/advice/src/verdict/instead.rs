@@ -1,9 +1,10 @@
 //! What is said in the place of a verdict, or before it: nothing ran, records are lost, the run failed.
 
+use super::outside::BEFORE;
 use super::{Bound, Verdict, words};
-use activity::Span;
 use activity::text::counted;
 use activity::units::duration;
+use activity::{Ns, Span};
 use causes::Causes;
 use figures::DeviceFigures;
 use figures::failed::{self, Failed};
@@ -30,9 +31,11 @@ pub(super) fn put(
         (verdict.share, verdict.line) = (0.0, None);
         verdict.frames = Default::default();
         verdict.text.clone_from(&text);
-        // Nor is anything known of its parts.
+        // Nor is anything known of its parts, but for what the CPU did before them.
         if lost.is_some() || text.starts_with(failed::NO_LAUNCH) {
-            verdict.beside.clear();
+            let from = lost.map_or(Ns::MIN, |it| it.0.from(causes.graph()));
+            let is_before = trace.operations_extent().is_some_and(|it| it.start < from);
+            verdict.beside.retain(|it| is_before && it.contains(BEFORE));
         }
     }
 }

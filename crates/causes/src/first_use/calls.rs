@@ -101,14 +101,7 @@ pub struct Busy(FxHashMap<usize, Vec<Span>>);
 impl Busy {
     /// A call that loads code without its wait for the GPU: it returns when what ran meanwhile has ended.
     pub fn without_wait(&mut self, trace: &Trace, process: usize, call: Span) -> Span {
-        let busy = self.0.entry(process).or_insert_with(|| {
-            let lanes = trace.streams().map(|it| it.1);
-            let lanes = lanes.filter(|it| it.key().process == process);
-            let spans = lanes.flat_map(|lane| lane.kept().map(|row| lane.span(row)));
-            Span::merged(spans.collect())
-        });
-        let meanwhile = &busy[busy.partition_point(|it| it.end <= call.start)..];
-        let meanwhile = &meanwhile[..meanwhile.partition_point(|it| it.start < call.end)];
+        let meanwhile = self.within(trace, process, call);
         let Some(ended) = meanwhile.last().map(|it| it.end) else {
             return call;
         };
@@ -120,5 +113,30 @@ impl Busy {
             true => Span::new(ended, call.end),
             false => call,
         }
+    }
+
+    /// The parts of a call in which the GPUs have nothing to do: in others it may wait for room in a queue.
+    pub fn idle_in(&mut self, trace: &Trace, process: usize, call: Span) -> Vec<Span> {
+        let mut from = call.start;
+        let mut idle = Vec::new();
+        for it in self.within(trace, process, call) {
+            idle.push(Span::new(from, it.start.max(from)));
+            from = it.end.clamp(from, call.end);
+        }
+        idle.push(Span::new(from, call.end));
+        idle.retain(|it| !it.is_empty());
+        idle
+    }
+
+    /// When they work meanwhile.
+    fn within(&mut self, trace: &Trace, process: usize, call: Span) -> &[Span] {
+        let busy = self.0.entry(process).or_insert_with(|| {
+            let lanes = trace.streams().map(|it| it.1);
+            let lanes = lanes.filter(|it| it.key().process == process);
+            let spans = lanes.flat_map(|lane| lane.kept().map(|row| lane.span(row)));
+            Span::merged(spans.collect())
+        });
+        let meanwhile = &busy[busy.partition_point(|it| it.end <= call.start)..];
+        &meanwhile[..meanwhile.partition_point(|it| it.start < call.end)]
     }
 }

@@ -32,6 +32,25 @@ fn the_first_launch_of_a_kernel_is_a_cold_start_and_a_later_one_is_not() {
 }
 
 #[test]
+fn a_first_launch_that_waits_for_room_in_the_queue_loads_nothing() {
+    // The first launch of b takes 6 ms, while what was launched before runs for so long.
+    let scene = |busy: Ns| {
+        let mut scene = launches(20);
+        let at = 2_100_000;
+        scene.call("cudaLaunchKernel", at, at + 4_000);
+        scene.kernel("a", 1, at + 5_000, at + 5_000 + busy);
+        scene.call("cudaLaunchKernel", at + 5_000, at + 6_005_000);
+        scene.kernel("c", 1, at + 6_010_000, at + 6_100_000);
+        scene
+    };
+    assert_eq!(
+        sick("cold-start", &mut scene(2_000_000)).bound_ns,
+        4_000_000
+    );
+    cured("cold-start", &mut scene(6_000_000));
+}
+
+#[test]
 fn what_waits_or_returns_late_is_no_cold_start() {
     // A launch of 2 ms, whose kernel begins so long after the call did.
     let launch = |begins: Ns| {

@@ -49,6 +49,23 @@ fn launches_of_graphs_without_records_leave_no_verdict() {
     assert_eq!((it.rule.name(), it.bound_ns), ("lost-records", 0));
     it.title
         .must_begin("8 of 12 graph launches have no GPU records");
+    // What was done before the first of them holds: a call of 200 ms, and a copy of pageable memory at 2 GB/s. So does no call behind it.
+    let with = |at: Ns| {
+        let mut lost = replays(50_000, true, |step| step % 3 > 0);
+        lost.call("cudaStreamCreate", at, at + 200_000_000);
+        lost.call("cudaMemcpy", -5_000_000, -1_000_000);
+        let memory = MemoryKind::Pageable;
+        let copy = Copy {
+            from: memory,
+            ..pinned(Direction::H2D, 7, 8 << 20)
+        };
+        lost.copy_of(copy, -5_000_000, -1_000_000);
+        let found = all_of(&mut lost).into_iter();
+        found.map(|it| it.rule).collect::<Vec<_>>()
+    };
+    let kept = [Rule::LostRecords, Rule::ColdStart, Rule::PageableCopy];
+    assert_eq!(with(-300_000_000), kept);
+    assert_eq!(with(10_000_000), [kept[0], kept[2]]);
     for few in [0, 1] {
         let found = all_of(&mut replays(50_000, true, |step| step >= 12 - few));
         assert!(

@@ -130,6 +130,16 @@ fn a_host_at_other_work() {
     let workers = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__";
     let found = sick("host-bound", &mut scene(5_000_000, workers));
     found.advice.must_begin("Its workers are too slow");
+    // Frames that a video decoder of the GPU brings are read by kernels of their layout.
+    let decodes = |kernel, name| {
+        let mut scene = scene(5_000_000, name);
+        scene.kernel(kernel, 1, 99_000_000, 99_900_000);
+        sick("host-bound", &mut scene).advice
+    };
+    let nv12 = "ConvertNV12BLtoNV12";
+    decodes(nv12, "avcodec_send_packet").must_have("video decoder");
+    decodes("scale", "avcodec_send_packet").must_lack("video decoder");
+    decodes(nv12, "parse").must_lack("video decoder");
     // What is no loading may need what the GPU made.
     let found = sick("host-bound", &mut scene(5_000_000, "solve"));
     let gain = Some("up to 45.0 ms from cutting CPU work".to_owned());
@@ -640,6 +650,27 @@ fn batches_that_are_waited_for_again_and_again_are_named() {
     let why = found.says.expect("a batch").why;
     why.must_end("waiting for the next batch of 8 MiB");
     assert!(told("no-cure", 0).says.is_none());
+}
+
+#[test]
+fn what_comes_but_once_is_no_next_batch() {
+    // Five kernels, and 30 ms of the CPU before a copy of 8 MiB; 10 ms before two others, of as many bytes or of fewer.
+    let told = |bytes: [u64; 2]| {
+        let mut scene = Scene::new();
+        for i in 0..5 {
+            let at = i * 1_010_000;
+            scene.call("cudaLaunchKernel", at, at + 2_000);
+            scene.kernel("k", 1, at + 3_000, at + 1_003_000);
+        }
+        let copies = [(40_000_000, 8 << 20), (50_000_000, bytes[0])];
+        for (at, bytes) in copies.into_iter().chain([(55_000_000, bytes[1])]) {
+            scene.call("cudaMemcpyAsync", at, at + 2_000);
+            scene.copy(Direction::H2D, 1, bytes, at + 3_000, at + 203_000);
+        }
+        sick("no-cure", &mut scene).advice
+    };
+    told([8 << 20, 8 << 20]).must_have("the next batch");
+    told([1 << 20, 1 << 20]).must_lack("the next batch");
 }
 
 #[test]
