@@ -120,6 +120,7 @@ pub fn words(
 pub fn kind_of_work(kernel: &str) -> Option<&'static str> {
     let low = kernel.to_ascii_lowercase();
     let kinds = [
+        ("a mixture of experts", "fused_moe moe_"),
         ("attention", "fmha flash attention"),
         (
             "convolutions",

@@ -4,6 +4,7 @@ use super::scope::Slept;
 use super::{
     Copied, DeviceFigures, Finding, Occurrence, Rule, Says, Scope, Severity, longest_first,
 };
+use ::program::Change;
 use activity::units::{duration, percent, share};
 use activity::{Direction, Ns, Span};
 use causes::stacks;
@@ -57,6 +58,16 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let rest = share(f.busy_ns, f.recorded_ns() - time);
     let rest = format!("the GPU is busy for {} of the rest", percent(rest));
     let found = scope.found(f.span_ns, time, &longest_first(slept.at.clone()));
+    let line = slept.quiet.telling(scope.trace);
+    let change = line.iter().flat_map(|it| scope.change("timeout", Some(it)));
+    // Where the source shows no such argument there it waits for as long as it takes.
+    let has_one = |it: &Change| it.set.iter().any(|set| set.old.is_some());
+    let is_there = |it: &Change| it.place.as_ref() == line.as_ref().map(|it| &it.place);
+    let change: Vec<Change> = change.filter(|it| has_one(it) && is_there(it)).collect();
+    let advice = match change.is_empty() {
+        true => "Nobody asks for more meanwhile, so that nothing is to be gained there.",
+        false => "Where nobody asks for more, a shorter timeout lets the work begin sooner.",
+    };
     Some(Finding {
         severity: Severity::Info,
         title: format!(
@@ -64,7 +75,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             duration(time),
             percent(f.part(time))
         ),
-        advice: "Nobody asks for more meanwhile, so that nothing is to be gained there.".to_owned(),
+        advice: advice.to_owned(),
+        change,
         says: Some(Says {
             bound: Bound::Host,
             part: f.part(time),

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
     use causes::stacks::LineShare;
 
-    const TEXT: &str = "import torch\nloader = DataLoader(data, num_workers=4,\n    pin_memory=True)\noptimizer = torch.optim.AdamW(net.parameters(), lr=1e-4)\nfor x in loader:\n    x = x.to('cuda')\n    y = y.to('cuda', non_blocking=True)\n";
+    const TEXT: &str = "import torch\nloader = DataLoader(data, num_workers=4,\n    pin_memory=True)\noptimizer = torch.optim.AdamW(net.parameters(), lr=1e-4)\nfor x in loader:\n    x = x.to('cuda')\n    y = y.to('cuda', non_blocking=True)\nz = inbox.get(timeout=max(0.0, ends - now()))\n";
 
     fn told(cure: &str, line: u32) -> Vec<String> {
         let seen = LineShare {
@@ -185,6 +185,10 @@ mod tests {
         assert_eq!(
             told("RMSprop: foreach=True", 5),
             ["train.py:5  RMSprop: foreach=True"]
+        );
+        assert_eq!(
+            told(".get|.wait: timeout=shorter", 8),
+            ["train.py:8  .get: timeout=max(0.0, ends - now()) → shorter"]
         );
         assert_eq!(
             told("try torch.compile: mode=\"max\"", 5),

@@ -360,20 +360,21 @@ pub fn main_of(trace: &Trace, process: usize, thread: u32) -> u32 {
 /// Files of Python through which a program waits for its own workers.
 const WORKERS: [&str; 3] = ["multiprocessing/", "concurrent/futures/", "torch/"];
 
+/// Whether a function waits for what others put there.
+fn is_wait(frame: &Frame) -> bool {
+    ["selectors.py", "socket.py", "queue.py"].contains(&short_file(&frame.file))
+}
+
 /// Whether a stack is at a line of the program itself, as one is that sleeps, or where it waits for somebody from outside.
 fn may_sleep(trace: &Trace, stack: StackId) -> bool {
     let stacks = trace.stacks();
     let called = || stacks.frames(stack).take_while(|it| !is_own(&it.file));
     let files = || called().map(|it| short_file(&it.file));
     let is_its = |it: &str| WORKERS.iter().any(|of| it.starts_with(of));
-    let waits = |it: &Frame| {
-        let file = short_file(&it.file);
-        ["selectors.py", "socket.py", "queue.py"].contains(&file)
-    };
     let own = stacks.own_line(stack);
-    let is_at = own.is_some_and(|(_, call)| call.is_none_or(waits));
+    let is_at = own.is_some_and(|(_, call)| call.is_none_or(is_wait));
     let innermost = stacks.frames(stack).next();
-    !files().any(is_its) && (is_at || own.is_some() && innermost.is_some_and(waits))
+    !files().any(is_its) && (is_at || own.is_some() && innermost.is_some_and(is_wait))
 }
 
 /// Adds the samples of a thread within a stretch in which it slept or waited for somebody from outside. No other thread of
@@ -408,6 +409,12 @@ pub fn works_beside(trace: &Trace, (process, thread): (usize, u32), span: Span) 
     working(trace, process, main_of(trace, process, thread), span).is_some()
 }
 
+/// Whether a stack ends in a wait of Python's own for another thread, or for somebody from outside.
+fn waits_for_another(trace: &Trace, stack: StackId) -> bool {
+    let innermost = trace.stacks().frames(stack).next();
+    innermost.is_some_and(|it| is_wait(it) || short_file(&it.file) == "threading.py")
+}
+
 /// Another thread that is in the program's own code for most of a stretch in which this one waits, such as a callback's.
 /// What threads are in at all times is no such work.
 fn working(trace: &Trace, process: usize, waits: u32, span: Span) -> Option<u32> {
@@ -416,7 +423,8 @@ fn working(trace: &Trace, process: usize, waits: u32, span: Span) -> Option<u32>
         return None;
     }
     let all = sampled.within(waits, span).count();
-    let is_own = |stack| trace.stacks().own_line(stack).is_some();
+    let is_own =
+        |stack| trace.stacks().own_line(stack).is_some() && !waits_for_another(trace, stack);
     let runs = |it| sampled.within(it, span).any(|it| it.is_running);
     let threads = sampled.busiest(THREADS_MAX).into_iter();
     let others = threads.filter(|&it| it != waits);

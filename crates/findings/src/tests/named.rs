@@ -653,6 +653,23 @@ fn who_waits_for_the_gil_is_told_who_holds_it() {
     cured("host-bound", &mut scene(5_210_000, false));
 }
 
+/// The thread that launches, and another one, each ask a queue for more: nobody holds the GIL, and nobody works.
+#[test]
+fn who_waits_for_a_queue_does_not_wait_for_the_gil() {
+    let queue = [
+        ("/lib/python3.12/queue.py", 180),
+        ("/lib/python3.12/threading.py", 359),
+    ];
+    let at = |line: u32| [("/w/serve.py", line), queue[0], queue[1]];
+    let (server, caller) = (at(40), at(31));
+    let threads = [(1, &server[..], 40, false), (2, &caller[..], 40, true)];
+    let found = sick("asleep", &mut seen_before(0, 5_210_000, &threads));
+    found
+        .title
+        .must_begin("asleep or waiting for input at serve.py:40");
+    cured("host-bound", &mut seen_before(0, 5_210_000, &threads));
+}
+
 #[test]
 fn an_optimizer_of_the_programs_own_is_told_from_pytorchs_step() {
     let calls = ("/lib/site-packages/torch/optim/optimizer.py#wrapper", 517);
