@@ -2,18 +2,85 @@
 //! which might be on the GPU.
 
 use super::pageable::Staged;
-use super::{DeviceFigures, Finding, Occurrence, Rule, Scope, longest_first};
+use super::{Copied, DeviceFigures, Finding, Occurrence, Rule, Scope, longest_first};
 use ::program::is_of_region;
 use activity::text::counted;
 use activity::units::{bytes, duration, percent};
-use activity::{Copy, Direction, Ns, What};
+use activity::{Copy, Direction, Ns, Span, What};
+use causes::graph::CallId;
 use causes::{Gap, Piece};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The CPU goes through memory no faster, in GB/s. Measured: a core of a server reads and writes 10 to 20.
 const CPU_RATE: u64 = 50;
 
+/// What is kept of a sequence that grows comes in so many sizes.
+const SIZES: usize = 8;
+
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    arrays(scope, f).or_else(|| gradients(scope, f))
+    let all = [arrays, gradients, parked];
+    all.into_iter().find_map(|it| it(scope, f))
+}
+
+/// Arrays that are kept in the CPU's memory and come up again as they were, though nobody there goes through them.
+fn parked(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    let up = |it: &&Copied| it.2.direction == Direction::H2D;
+    let mut down: FxHashMap<u64, usize> = FxHashMap::default();
+    let (mut at, mut moved, mut all, mut sizes) = (Vec::new(), 0, 0, FxHashSet::default());
+    for it in scope
+        .copies(f)
+        .iter()
+        .filter(|it| it.2.bytes > Copy::TINY_BYTES)
+    {
+        let bytes = it.2.bytes;
+        let known = down.entry(bytes).or_default();
+        match it.2.direction {
+            Direction::D2H => *known += 1,
+            Direction::H2D if *known > 0 => {
+                *known -= 1;
+                moved += bytes;
+                sizes.insert(bytes);
+                at.push((it.1.len(), Occurrence::Row(it.0)));
+            }
+            _ => {}
+        }
+        all += if up(&it) { bytes } else { 0 };
+    }
+    // Batches and their results are of one size, or of few. What is kept of a sequence grows.
+    let is_kept = sizes.len() >= SIZES && 5 * moved >= 4 * all;
+    let exposed = f.busy_ns - f.compute_ns;
+    if !is_kept
+        || !cases::LARGE_SHARE.is_reached_by(f.part(exposed))
+        || may_go_through(scope, f, moved)
+    {
+        return None;
+    }
+    let found = scope.found(f.span_ns, exposed, &longest_first(at));
+    Some(Finding {
+        title: format!(
+            "offloading: {} go to the CPU's memory and come back as they were, in {} copies up; both ways take {} ({}) with nothing beside them",
+            bytes(moved),
+            found.count,
+            duration(exposed),
+            percent(f.part(exposed)),
+        ),
+        advice: "Where the GPU's memory has room, keep them there: leave the offloading out."
+            .to_owned(),
+        cure: "keeping arrays on the GPU",
+        change: scope.change("parked", None),
+        instead_of: &[Rule::NoOverlap, Rule::PageableCopy],
+        ..found
+    })
+}
+
+/// Whether the CPU had the time to change so many bytes: what the launching threads spent outside CUDA.
+fn may_go_through(scope: &Scope, f: &DeviceFigures, moved: u64) -> bool {
+    let graph = scope.causes.graph();
+    let calls = (0..graph.calls.len() as CallId).map(|it| graph.calls.span(it));
+    let calls = calls
+        .map(|it| it.intersect(f.span))
+        .filter(|it| !it.is_empty());
+    f.span_ns - Span::union_len(calls.collect()) >= (moved / CPU_RATE) as Ns
 }
 
 /// Gradients that go back each time to tensors on the CPU, which adds them while the GPU waits.

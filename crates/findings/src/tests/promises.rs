@@ -95,6 +95,34 @@ fn arrays_that_come_down_and_go_up_at_once_may_stay() {
     );
 }
 
+/// Twelve words, each a kernel of 1 ms, whose array of some MiB comes up before it and goes down behind it, and is so much larger then.
+fn words(grows: u64, pause: Ns) -> Scene {
+    let (mut scene, mut now, mut bytes) = (Scene::new(), 0, 200 << 20);
+    for _ in 0..12 {
+        scene.call("cudaLaunchKernel", now, now + 8_900_000);
+        scene.copy(Direction::H2D, 7, bytes, now, now + 4_000_000);
+        scene.kernel("attend", 7, now + 4_000_000, now + 5_000_000);
+        bytes += grows;
+        let down = now + 5_000_000;
+        scene.copy(Direction::D2H, 7, bytes, down, down + 4_000_000);
+        now += 9_000_000 + pause;
+    }
+    scene
+}
+
+#[test]
+fn what_is_kept_of_a_sequence_and_grows_may_stay_on_the_gpu() {
+    let found = sick("round-trips", &mut words(1 << 20, 0));
+    // All but the first word's array came down before, 11 of 206 MiB on average; 12 times 8 ms are copies alone.
+    assert_eq!((found.count, found.bound_ns), (11, 12 * 8_000_000));
+    found
+        .title
+        .must_begin("offloading: 2.21 GiB go to the CPU's memory");
+    // Batches and what comes of them are of one size; and in 8 ms a core may change it.
+    cured("round-trips", &mut words(0, 0));
+    cured("round-trips", &mut words(1 << 20, 8_000_000));
+}
+
 /// A product of 2 ms, a scale, another kernel and a product, four times.
 fn attention(middle: &str, last: &str) -> Scene {
     let mut scene = Scene::new();
