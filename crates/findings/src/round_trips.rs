@@ -58,9 +58,9 @@ fn parked(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let found = scope.found(f.span_ns, exposed, &longest_first(at));
     Some(Finding {
         title: format!(
-            "offloading: {} go to the CPU's memory and come back as they were, in {} copies up; both ways take {} ({}) with nothing beside them",
+            "offloading: {} go to the CPU's memory and come back as they were, in {}; both ways take {} ({}) with nothing beside them",
             bytes(moved),
-            found.count,
+            counted(found.count, "copy up", "copies up"),
             duration(exposed),
             percent(f.part(exposed)),
         ),

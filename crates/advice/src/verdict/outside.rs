@@ -5,7 +5,7 @@ use activity::{NameId, Ns, RangeKind, Span, What};
 use causes::graph::OpId;
 use causes::stacks::StackCounts;
 use causes::{Causes, sum_by};
-use trace::{LaneKey, LaneKind, Trace, describe};
+use trace::{LaneKey, LaneKind, SourceKind, Trace, describe};
 
 /// It is told from so long on, where it is also a tenth of the recording. The profiler's own start is no matter of the program.
 const OUTSIDE_MIN: Ns = 500_000_000;
@@ -142,9 +142,9 @@ fn name(
     let holds = |it: Span| 2 * within(free, it) > time;
     let most = |it: &str| format!("most of it in {it}");
     let by = operators(trace, causes.launcher(op), (span, free));
-    // What holds nearly all of it says more than the range around it; of several the innermost one.
+    // What holds nearly all of it says more than the range around it; of several the innermost one. Calls of the system say less.
     let named = by.iter().rev().find(|it| share(it.1, time) >= NEARLY_ALL);
-    if let Some(it) = named.filter(|it| !CHILDREN.contains(&trace.names().full(it.0))) {
+    if let Some(it) = named.filter(|_| trace.source.kind == SourceKind::Kineto) {
         return Some(most(trace.names().full(it.0)));
     }
     let own = describe::ranges(trace, span.end).filter(|it| it.1 == RangeKind::Nvtx && holds(it.0));
@@ -319,7 +319,8 @@ mod tests {
             for (kind, name, start, end) in ranges {
                 scene.range(kind, name, 1, start, end);
             }
-            let trace = scene.trace();
+            let mut trace = scene.trace();
+            trace.source.kind = SourceKind::Kineto;
             let graph = Graph::new(&trace);
             let told = told(&trace, &Causes::new(&trace, &graph));
             let wanted = format!("most of it in {named}");

@@ -337,12 +337,16 @@ impl Told<'_> {
         }
         if let Some((kind, of_all)) = self.kind_of_work(told, name, time) {
             let text = format!(
-                "GPU-bound{several}: kernels run {computing} of {of}, {} in {kind}, {}",
+                "GPU-bound{several}: kernels run {computing} of {of}, {} in {kind}",
                 all.of_it(of_all),
-                mostly(time, of_all)
             );
             let name = short::short(self.trace.names().full(name));
-            return format!("{text} {}", cut_to(&name, &text));
+            let whole = format!("{text}, {} {name}", mostly(time, of_all));
+            // A name cut in its middle says less than none.
+            return match whole.chars().count() <= HEADLINE_MAX + NAME_MIN {
+                true => whole,
+                false => text,
+            };
         }
         // What exchanges data takes few SMs on purpose.
         let is_meant = exchanges(&name);
