@@ -90,11 +90,19 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             true => ANEW.to_owned(),
             false => cold.advice(time, is_held),
         },
-        change: scope.change(if is_each { "anew" } else { "" }, None),
-        cure: match (is_tuning, is_each) {
-            (true, _) => "autotuning once",
-            (_, true) => COMPILING,
-            _ => "",
+        change: scope.change(
+            match is_each {
+                true => "anew",
+                false if cold.has.is_mostly(FirstWork::Building, time) => "cache",
+                false => "",
+            },
+            None,
+        ),
+        cure: match () {
+            () if is_tuning => "autotuning once",
+            () if is_each => COMPILING,
+            () if is_pinning => "pinning less",
+            () => "",
         },
         next: match is_pinning {
             true => "pin only what copies need",
@@ -165,11 +173,12 @@ impl Cold<'_, '_> {
     fn advice(&self, time: Ns, is_held: bool) -> String {
         let is_mostly = |work| self.has.is_mostly(work, time);
         match is_mostly(FirstWork::Loading) && is_cuda(self.scope) {
-            true => "Warm up before measuring: run everything once, or load ahead with CUDA_MODULE_LOADING=EAGER.",
+            true => "Warm up before measuring: run everything once, or load ahead with CUDA_MODULE_LOADING=EAGER. The program still takes that time.",
+            false if is_mostly(FirstWork::Building) => "Warm up before measuring: run everything once. The program still takes that time: only a cache kept from run to run saves it.",
             false if is_mostly(FirstWork::Tuning) => "Triton tries them anew for each value of the autotuner's key: pad sizes to a few, or leave them out of the key.",
             false if is_held => "Pin host memory before the GPU's work begins, and only what copies need.",
             false if is_mostly(FirstWork::Pinning) => "Pin only what copies need, or in another thread.",
-            false => "Warm up before measuring: run everything once.",
+            false => "Warm up before measuring: run everything once. The program still takes that time.",
         }
         .to_owned()
             // Others make PTX themselves, on purpose.

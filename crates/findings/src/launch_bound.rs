@@ -111,7 +111,8 @@ fn title(f: &DeviceFigures, [idle, more, fused]: [Ns; 3], before: Option<String>
             "the GPU is idle for {all} ({part}) in gaps under 1 ms between operations{before}{fused}"
         ),
         false => format!(
-            "the GPU is idle for {all} ({part}) between operations, {short} of it in gaps under 1 ms{before}{fused}"
+            "the GPU is idle for {all} ({part}) between operations: {short} in launching, {} in other CPU work{before}{fused}",
+            duration(more)
         ),
     }
 }

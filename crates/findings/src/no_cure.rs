@@ -1,5 +1,7 @@
 //! What keeps a GPU idle for long and no rule has a cure for: it is said, so that nobody looks for one.
 
+mod way;
+
 use std::cmp::Reverse;
 use std::ops::RangeInclusive;
 
@@ -7,16 +9,17 @@ use rustc_hash::FxHashSet;
 
 use super::words::seen_at;
 use super::{Copied, Finding, Occurrence, Rule, Says, Scope, Severity};
-use super::{asleep, cold_start, host_bound};
+use super::{asleep, cold_start};
 use crate::thresholds;
 use ::program::{Framework, operators_cure};
 use activity::units::{self, bytes, duration, percent, share};
 use activity::{Copy, Direction, Ns, Span, What};
 use causes::graph::{CallId, OpId};
 use causes::stacks::{LineShare, StackCounts};
-use causes::{Bound, Cause, Gap, Group, Piece, Pieces, Shares, around, sum_by};
+use causes::{Bound, Gap, Group, Piece, Pieces, Shares, around, sum_by};
 use figures::DeviceFigures;
 use trace::{Measure, describe};
+use way::{Way, draws, way};
 
 /// What a CPU was in that no record names.
 pub const UNTRACED: &str = "untraced CPU work";
@@ -57,91 +60,6 @@ fn tells(rule: Rule, group: Group) -> bool {
         ),
         Group::Unknown => rule == BesideGraphs,
         Group::Queue | Group::Process | Group::Profiler => false,
-    }
-}
-
-/// What to do where no rule has a cure.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
-    /// Look at work that has a name.
-    Look,
-    Once,
-    /// Nothing says what the CPU works on.
-    Sample,
-    Mark,
-    Native,
-    Blocked,
-    InManyFunctions,
-    WhileItWaits,
-    LikelyBatch,
-    LateBatch,
-    Managed,
-    SetUp,
-    WarmUp,
-    Launches,
-    Syncs,
-    NoRecord,
-    Draws,
-    NoCalls,
-    NoCallsOfPyTorch,
-}
-
-impl Way {
-    fn advice(self) -> &'static str {
-        match self {
-            Way::Look => "Look at what the CPU does there: it may be done earlier, or less often.",
-            Way::Once => {
-                "It happens once. Where it is set-up or a check of results, leave it out of what you measure."
-            }
-            Way::Sample => {
-                "See what the CPU works on: sample its stacks (in Python with --python), or mark the code with NVTX ranges."
-            }
-            Way::Native => host_bound::NATIVE.0,
-            Way::Blocked => host_bound::BLOCKED.0,
-            Way::InManyFunctions => {
-                "No function holds most of it: the lines that stack samples saw are in a list of their own (--only lines)."
-            }
-            Way::WhileItWaits => {
-                "What is queued starts only while the CPU waits. See what it needs there: that may be done once, or on the GPU."
-            }
-            Way::Mark => {
-                "Mark the CPU's code with NVTX ranges, or sample its stacks, to see what it works on."
-            }
-            Way::LikelyBatch => {
-                "Where that copy brings the next batch, prepare it ahead, in another thread or process."
-            }
-            Way::LateBatch => {
-                "The next batch was not ready: prepare it while the GPU works on the one before, in another thread or process."
-            }
-            Way::Managed => host_bound::MANAGED.0,
-            Way::SetUp => {
-                "Allocate before the work, or from a pool that keeps memory (cudaMallocAsync, a caching allocator)."
-            }
-            Way::WarmUp => "Warm up before measuring: run everything once.",
-            Way::Launches => "Launch less often: a CUDA graph, fused kernels, larger batches.",
-            Way::Syncs => "Look at what the CPU needs the result for: can the GPU do that part?",
-            Way::NoRecord => "No record says why.",
-            Way::Draws => {
-                "The program shares memory with OpenGL or Vulkan: see what it draws with a profiler of graphics."
-            }
-            Way::NoCalls => "The trace has no CUDA calls, which may say why.",
-            Way::NoCallsOfPyTorch => {
-                "The trace has no CUDA calls, which may say why: ProfilerActivity.CPU records them."
-            }
-        }
-    }
-
-    /// For the end of a headline; else empty.
-    fn next(self) -> &'static str {
-        match self {
-            Way::Native => "make that faster, or run it beside the GPU",
-            Way::Look => "do it earlier, or less often",
-            Way::Once => "it happens once: do not measure set-up",
-            Way::Sample => "cuptop trace --python shows what the CPU does",
-            Way::Mark => "mark the CPU's code with NVTX ranges to see what it does",
-            Way::LikelyBatch => "prepare ahead what is copied",
-            _ => "",
-        }
     }
 }
 
@@ -330,6 +248,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     let has_cure = is_managed || matches!(group, Group::SetUp | Group::Launch);
     let brings = !placed.is_once && placed.ends_with.contains("H2D");
     let found_at = scope.found(f.span_ns, time, &at);
+    let named = (placed.batch.is_none() && !placed.is_once && group == Group::Host)
+        .then(|| most_named(scope, f, time))
+        .flatten()
+        .unwrap_or_default();
     let is_blocked = seen.as_ref().map(|it| it.is_blocked);
     let way = match is_blocked {
         Some(true) => Way::Blocked,
@@ -365,7 +287,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
         is_all: pages > 0,
         beside_ns: pages,
         title: format!(
-            "{} keeps the GPU idle for {} ({}){}{}",
+            "{} keeps the GPU idle for {} ({}){}{named}{}",
             what,
             duration(time),
             percent(f.part(time)),
@@ -384,6 +306,19 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
         ends_with: placed.ends_with,
         ..found_at
     })
+}
+
+/// ", above all in aten::unflatten_dense_tensors (45.7 ms)": the CPU's work that holds a quarter of such idle time, where it has a name.
+fn most_named(scope: &Scope, f: &DeviceFigures, time: Ns) -> Option<String> {
+    let mut named = Vec::new();
+    for (gap, pieces) in scope.gaps(f) {
+        let own = |it: &&Piece| scope.causes.group(gap, it) == Group::Host;
+        let name = |it: &Piece| Some((scope.causes.host_name(it.culprit)?, it.span.len()));
+        named.extend(pieces.iter().filter(own).filter_map(name));
+    }
+    let (most, held) = sum_by(named.into_iter()).into_iter().next()?;
+    let name = describe::host_name(scope.trace, most);
+    (4 * held >= time).then(|| format!(", above all in {name} ({})", duration(held)))
 }
 
 /// What a headline says of it.
@@ -478,12 +413,26 @@ fn largest(
     for of in [Group::Queue, Group::Process, Group::Profiler] {
         sums[of as usize] = 0;
     }
-    let (group, time) = *Group::most(sums, 0).first()?;
     // What tells of a small part of it, or lies before the work, does not tell of it.
-    let is_much =
-        |it: &Finding| !it.instead_of.is_empty() || 2 * it.inside_ns.unwrap_or(it.bound_ns) >= time;
-    let mut told = found.iter().filter(|it| tells(it.rule, group));
-    let is_told = told.any(is_much);
+    let is_told = |&(group, time): &(Group, Ns)| {
+        let is_much = |it: &Finding| {
+            !it.instead_of.is_empty() || 2 * it.inside_ns.unwrap_or(it.bound_ns) >= time
+        };
+        // A fifth of the bound of launches is the work between them.
+        let goes = |it: &Finding| {
+            group == Group::Host && it.rule == Rule::LaunchBound && 5 * time <= it.bound_ns
+        };
+        let mut found = found.iter();
+        found.any(|it| tells(it.rule, group) && is_much(it) || goes(it))
+    };
+    // Where launches take most, other work of the CPU is a matter of its own.
+    let mut most = Group::most(sums, 0).into_iter();
+    let first = most.next()?;
+    let (group, time) = match first.0 {
+        Group::Launch if is_told(&first) => most.find(|it| it.0 == Group::Host)?,
+        _ => first,
+    };
+    let is_told = is_told(&(group, time));
     let launches = f.kernels + f.h2d.count + f.d2h.count;
     let is_few = group == Group::Launch && !cases::LAUNCH_OPS_MIN.is_reached_by(launches as usize);
     // What the CPU works on can be looked up; that nothing is known is worth a line only where it is much.
@@ -591,48 +540,4 @@ fn untold(scope: &Scope, cold: Option<&FxHashSet<CallId>>, gap: Gap, pieces: Pie
         shares[group as usize] += piece.span.len();
     }
     shares
-}
-
-/// Where to look. `is_warm`: no cold start is told of.
-fn way(
-    scope: &Scope,
-    f: &DeviceFigures,
-    (group, time): (Group, Ns),
-    (is_warm, is_managed, is_at_edge): (bool, bool, bool),
-) -> Way {
-    let named = || {
-        scope.idle_that(f, |gap, piece| {
-            scope.causes.group(*gap, piece) == Group::Host
-                && scope.causes.host_name(piece.culprit).is_some()
-        })
-    };
-    let loading = || scope.idle_that(f, |_, piece| piece.cause == Cause::Load);
-    match group {
-        Group::SetUp if is_warm && 2 * loading() >= time => Way::WarmUp,
-        Group::SetUp => Way::SetUp,
-        Group::Host if 2 * named() >= time => Way::Look,
-        Group::Host if is_managed => Way::Managed,
-        Group::Host if is_at_edge => Way::Once,
-        Group::Host if scope.framework() == Framework::Cuda => Way::Mark,
-        Group::Host => Way::Sample,
-        Group::Launch => Way::Launches,
-        Group::Sync => Way::Syncs,
-        Group::Unknown if scope.trace.threads().next().is_none() => match scope.framework() {
-            Framework::PyTorch => Way::NoCallsOfPyTorch,
-            _ => Way::NoCalls,
-        },
-        Group::Unknown if draws(scope) => Way::Draws,
-        Group::Queue | Group::Process | Group::Profiler | Group::Unknown => Way::NoRecord,
-    }
-}
-
-/// Whether a program hands memory of the GPU to what draws, over and over: that has the GPU meanwhile, and nothing records it.
-fn draws(scope: &Scope) -> bool {
-    let graph = scope.causes.graph();
-    let mut calls = (0..graph.calls.len() as CallId).filter(|it| {
-        let name = graph.function(scope.trace, *it);
-        name.contains("GraphicsUnmapResources")
-    });
-    scope.has_name(|it| it.contains("GraphicsUnmapResources"))
-        && calls.nth(cases::LOOP_MIN.value()).is_some()
 }

@@ -26,6 +26,9 @@ pub(super) fn seen_at(line: Option<&LineShare>) -> String {
     line.map_or_else(String::new, |it| format!("; {}", it.seen("")))
 }
 
+/// The cure of what a first run takes.
+const WARMING_UP: &str = "warming up";
+
 /// The end of a cure's name, where larger batches bring more than it.
 const OR_BATCHES: &str = " or larger batches";
 /// And how that is told: for as much work they may save more than a step is idle for.
@@ -52,6 +55,9 @@ impl Finding {
                 let tried = self.tried.as_deref().unwrap_or_default();
                 format!("; the variant {tried}")
             }
+            _ if self.rule == Rule::NoCure && self.step.is_some() => {
+                format!("; {} a step", duration(self.most()))
+            }
             // That no copy takes no time is no bound worth a word.
             _ if self.is_no_matter_of_time()
                 || matches!(self.rule, Rule::NoCure | Rule::Asleep | Rule::CopyBound)
@@ -60,6 +66,11 @@ impl Finding {
             {
                 String::new()
             }
+            _ if self.is_moved() => match share(self.weight(), self.bound_ns) {
+                NEARLY_ALL.. => "; the GPU waits for it".to_owned(),
+                0.0 => "; the GPU waits for none of it".to_owned(),
+                _ => format!("; the GPU waits for {} of it", duration(self.most())),
+            },
             // Two figures that look alike read as an error.
             _ if (self.inside_ns)
                 .is_some_and(|inside| share(inside, self.bound_ns) < NEARLY_ALL) =>
@@ -114,6 +125,16 @@ impl Finding {
         }
     }
 
+    /// What its cure is called by itself.
+    pub fn cure_alone(&self) -> &'static str {
+        self.cure.strip_suffix(OR_BATCHES).unwrap_or(self.cure)
+    }
+
+    /// Whether its cure only moves what it tells of out of what is measured: a program that warms up takes as long.
+    pub fn is_moved(&self) -> bool {
+        self.rule == Rule::ColdStart && self.cure == WARMING_UP
+    }
+
     /// Whether larger batches bring more: their fewer kernels take less time than all of these, for as much work.
     fn has_batches(&self) -> bool {
         self.cure.ends_with(OR_BATCHES) && self.most() < self.at_most()
@@ -138,6 +159,10 @@ impl Finding {
         }
         let cure = self.cure;
         match (self.saving_ns, &self.predicted) {
+            _ if self.is_moved() && self.most() > 0 => Some(format!(
+                "{cure} keeps {} out of a measurement",
+                duration(self.most())
+            )),
             (Some(_), Some(it)) if it.on_top == 0 => None,
             (Some(_), Some(it)) if idle > 0.0 && share(it.on_top, it.measured_ns) > idle => {
                 let left = it.range().map(|saved| it.measured_ns - saved);
@@ -150,7 +175,7 @@ impl Finding {
             _ => {
                 // Of uneven steps the headline has no one length: what the bound is of stands in the finding.
                 let is_mean = self.step.is_some_and(|it| it.is_mean);
-                let cure = cure.strip_suffix(OR_BATCHES).unwrap_or(cure);
+                let cure = self.cure_alone();
                 let most = duration(self.bound());
                 let batches = if self.has_batches() { BATCHES } else { "" };
                 Some(match is_mean {
@@ -186,7 +211,10 @@ impl Finding {
 
     /// Whether a bound of its saving is worth showing.
     pub fn has_bound(&self) -> bool {
-        self.severity >= Severity::Warning && !self.cure.is_empty() && self.most() > 0
+        self.severity >= Severity::Warning
+            && !self.cure.is_empty()
+            && self.most() > 0
+            && !self.is_moved()
     }
 
     /// What it could save at most while the GPU works, in ns: in one step, where steps were looked at.

@@ -22,6 +22,7 @@ mod words;
 
 use serde::Serialize;
 
+use activity::text::counted;
 use activity::units::{duration, share};
 use activity::{Ns, Span};
 pub use causes::Bound;
@@ -209,13 +210,29 @@ pub fn find(
         let is_before = told.iter().any(|it| it.1.contains(outside::BEFORE));
         let loaded = (is_run && !is_before).then(loaded).flatten();
         let told = told.into_iter().map(|it| it.1);
-        whole.beside.extend(loaded.into_iter().chain(told));
+        let little = is_run.then(|| little(devices)).flatten();
+        whole
+            .beside
+            .extend(little.into_iter().chain(loaded).chain(told));
         whole.beside.extend(lost::cut_off(trace, causes.graph()));
     }
     let mut verdicts = vec![whole];
     verdicts.extend(judged.into_iter().map(|(verdict, ..)| verdict));
     instead::put(&mut verdicts, (trace, causes, window), devices);
     verdicts
+}
+
+/// A GPU that works for less than so much of the time has next to no work, whatever it waits for.
+const LITTLE_WORK: Ns = 1_000;
+
+/// That all kernels of a run took next to no time.
+fn little(devices: &[DeviceFigures]) -> Option<String> {
+    let busy: Ns = devices.iter().map(|f| f.busy_ns).sum();
+    let whole = devices.iter().map(|f| f.span_ns).max().unwrap_or(0);
+    let kernels: u64 = devices.iter().map(|f| f.kernels).sum();
+    let is_told = kernels > 1 && LITTLE_WORK.saturating_mul(busy) < whole;
+    let (kernels, busy) = (counted(kernels, "kernel", "kernels"), duration(busy));
+    is_told.then(|| format!("next to no work for a GPU: {kernels}, {busy} in all"))
 }
 
 /// What is looked at: a stretch of a timeline, or all of it, and the ranks of a job.

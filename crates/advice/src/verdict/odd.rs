@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{Bound, scope};
-use activity::text::{NAME_MAX, cut_middle};
+use activity::text::{NAME_MAX, counted, cut_middle};
 use activity::units::{count as group, duration, percent, share};
 use activity::{Ns, Span};
 use causes::graph::CallKind;
@@ -26,7 +26,7 @@ const LOOKED_AT: usize = 16;
 /// Odd steps of one kind, together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OddSteps {
-    /// "every 20th step", "2 of 12 steps".
+    /// "every 20th step", "2 steps", "2 of 12 decode steps".
     pub which: String,
     pub count: usize,
     /// How many steps lie from one to the next, where that is always the same.
@@ -42,6 +42,9 @@ pub struct OddSteps {
     /// What holds them up, also where they do more.
     #[serde(skip)]
     held: String,
+    /// What `share` is of, where `which` does not say that: " of 11 steps". Of the last one nobody saw the end.
+    #[serde(skip)]
+    among: String,
     /// What it is bound by.
     pub bound_by: Bound,
     /// The line that is to blame, where samples tell.
@@ -118,14 +121,14 @@ impl OddSteps {
                     group(steps.spans.len() as u64)
                 )
             }
-            // The last one, whose end nobody saw, is one of them; those of the start are counted with them elsewhere.
-            (1, _) if steps.steady.start > 0 => kind.odd_text(&format!(
-                "the last {}",
-                steps.spans.len() - steps.steady.start
-            )),
-            (1, _) => kind.odd_text(&steps.spans.len().to_string()),
+            (1, some) if kind.every.is_none() => counted(some.len() as u64, "step", "steps"),
             _ => kind.odd_text(&kind.steps.len().to_string()),
         };
+        let among =
+            match which.starts_with("step ") || which.contains(" of ") || kind.every.is_some() {
+                true => String::new(),
+                false => format!(" of {} steps", group(kind.steps.len() as u64)),
+            };
         let mut spans: Vec<Span> = kind.costly.iter().map(|&it| steps.spans[it]).collect();
         spans.sort_by_key(|it| Reverse(it.len()));
         Some(OddSteps {
@@ -137,6 +140,7 @@ impl OddSteps {
             share: share(total_ns, steps.steady().iter().map(|it| it.len()).sum()),
             why,
             held: named,
+            among,
             operations,
             other_kind: String::new(),
             bound_by,
@@ -213,7 +217,8 @@ impl OddSteps {
         let why = why
             .as_ref()
             .map_or(String::new(), |it| format!("{by} {it}"));
-        format!("{which} {takes} {more} more{why}: {part} of the time")
+        let among = &self.among;
+        format!("{which} {takes} {more} more{why}: {part} of the time{among}")
     }
 
     /// What is had back where they take no longer than the others.

@@ -57,8 +57,8 @@ pub(super) struct Split {
     pub unseen: Ns,
     /// Waits of `Sync`.
     pub syncs: u64,
-    /// Kernels, and copies to and from memory of the host.
-    pub counts: [u64; 2],
+    /// Kernels, copies to and from memory of the host, and others.
+    pub counts: [u64; 3],
     /// Kernels that CUDA graphs launched.
     pub in_graphs: u64,
     /// Kernels by name: time.
@@ -117,7 +117,11 @@ impl Split {
             copying: f.copy_ns,
             both: f.overlap_ns,
             not_recorded: f.not_recorded_ns,
-            counts: [f.kernels, f.h2d.count + f.d2h.count],
+            counts: [
+                f.kernels,
+                f.h2d.count + f.d2h.count,
+                f.d2d.count + f.p2p.count,
+            ],
             ..Split::default()
         };
         *split.at(Bound::Nothing) = f.not_recorded_ns;
@@ -239,7 +243,7 @@ impl Split {
 
     /// Whether it is one short operation and nothing else, or a few in next to no time.
     pub(super) fn is_single(&self) -> bool {
-        let [kernels, copies] = self.counts;
+        let [kernels, copies, _] = self.counts;
         let is_one = kernels + copies <= 1 && self.idle() == 0 && self.sum < SHORT;
         let are_few = (1..=4).contains(&(kernels + copies)) && self.sum < TOO_LITTLE;
         (is_one || cases::FEW_OPERATIONS.holds(are_few)) && self.time_of(Bound::Peer) == 0

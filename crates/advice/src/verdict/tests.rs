@@ -1076,7 +1076,7 @@ fn a_step_that_starts_workers_anew_is_told_to_keep_them() {
 #[test]
 fn a_step_that_does_more_is_told_by_what_it_does() {
     let told = doing_more("", 0).sentence();
-    let one = "1 of 31 steps takes 6.00 ms more, with 6 operations more: 6 % of the time";
+    let one = "1 step takes 6.00 ms more, with 6 operations more: 6 % of the time of 30 steps";
     assert_eq!(told, one);
     // What holds it up says what to do about it.
     let loads = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__";
@@ -1084,7 +1084,7 @@ fn a_step_that_does_more_is_told_by_what_it_does() {
     assert!(advice(loads).contains("more workers"), "{}", advice(loads));
     assert!(advice("save").contains("less often"), "{}", advice("save"));
     let pins = doing_more("cuMemHostAlloc", 60_000_000);
-    let told = "1 of 31 steps takes 66.0 ms more in cuMemHostAlloc, which pins host memory: ";
+    let told = "1 step takes 66.0 ms more in cuMemHostAlloc, which pins host memory: ";
     pins.sentence().must_begin(told);
     as_finding(&pins).advice.must_begin("Pin that memory once");
     let save = doing_more("save", 60_000_000).sentence();
@@ -1383,17 +1383,21 @@ fn a_headline_ends_with_the_change_that_cures_what_it_says() {
     for (bound, other, gain) in [
         (Bound::Copy, pins(200), Some("up to 200 ns from pinning")),
         // Too little beside the other one.
-        (Bound::Copy, pins(100), Some("up to 500 ns from warming up")),
+        (
+            Bound::Copy,
+            pins(100),
+            Some("warming up keeps 500 ns out of a measurement"),
+        ),
         (
             Bound::Host,
             grids.clone(),
-            Some("up to 500 ns from warming up"),
+            Some("warming up keeps 500 ns out of a measurement"),
         ),
         // No copy is what the CPU is busy with.
         (
             Bound::Host,
             pins(9_000),
-            Some("up to 500 ns from warming up"),
+            Some("warming up keeps 500 ns out of a measurement"),
         ),
         (
             Bound::Compute,
@@ -1405,7 +1409,7 @@ fn a_headline_ends_with_the_change_that_cures_what_it_says() {
         (
             Bound::Compute,
             fp32(400),
-            Some("up to 500 ns from warming up"),
+            Some("warming up keeps 500 ns out of a measurement"),
         ),
     ] {
         let verdict = Verdict {
@@ -1487,7 +1491,7 @@ fn odd_steps_that_lose_more_take_the_headline() {
     let once = saving(12, |step| step == 5, 20_000_000);
     assert_eq!(
         once.headline(),
-        "1 of 12 steps takes 20.0 ms more in save_checkpoint: 38 % of the time · the others are GPU-bound (3.01 ms)"
+        "1 step takes 20.0 ms more in save_checkpoint: 38 % of the time of 11 steps · the others are GPU-bound (3.01 ms)"
     );
     assert_eq!(
         (once.scope.of, once.bound_by),
@@ -1521,7 +1525,7 @@ fn odd_steps_that_lose_more_take_the_headline() {
         .must_begin("GPU-bound: kernels run 100 % of each 3.01 ms step");
     assert_eq!(
         little.beside,
-        ["1 of 31 steps takes 6.00 ms more in save_checkpoint: 6 % of the time"]
+        ["1 step takes 6.00 ms more in save_checkpoint: 6 % of the time of 30 steps"]
     );
     // One of three that saves for long says nothing of the other two.
     let some = |steps: i64, name: fn(i64) -> &'static str| {
@@ -1543,7 +1547,7 @@ fn odd_steps_that_lose_more_take_the_headline() {
     };
     let one = |name| some(24, name).odd.and_then(|it| it.why);
     // A sleep before all others is a pause of the program's own.
-    assert!(some(13, |_| "save").text.starts_with("1 of 13 steps"));
+    assert!(some(13, |_| "save").text.starts_with("1 step takes"));
     let slept = some(13, |_| "clock_nanosleep");
     assert!(
         slept.odd.is_none() && slept.text.starts_with("GPU-bound"),
@@ -1908,4 +1912,40 @@ fn launched_kernels_wait_for_another_program() {
         let unlaunched = Some(100_000);
         of(owner, busy, unlaunched).must_begin("unknown:");
     }
+}
+
+#[test]
+fn a_gpu_with_next_to_no_work_is_told_so() {
+    let told = |kernel: Ns| {
+        let mut scene = Scene::new();
+        for at in [0, 5_000_000, 10_000_000] {
+            scene.call("cuLaunchKernel", at, at + 2_000);
+            scene.kernel("foo", 1, at + 3_000, at + 3_000 + kernel);
+        }
+        verdicts(&mut scene).remove(0).beside
+    };
+    // 6 us of 10 ms, and 15.
+    let little = "next to no work for a GPU: 3 kernels, 6.00 µs in all".to_owned();
+    assert!(told(2_000).contains(&little), "{:?}", told(2_000));
+    assert!(told(5_000).is_empty());
+}
+
+#[test]
+fn copies_are_launched_as_kernels_are() {
+    // Each of forty kernels of 2 us, 12 us apart, and behind every `each`-th one a copy within the GPU.
+    let told = |each: i64| {
+        let mut scene = Scene::new();
+        for i in 0..40 {
+            let at = i * 24_000;
+            scene.call("cudaLaunchKernel", at, at + 900);
+            scene.kernel("k", 1, at + 6_000, at + 8_000);
+            if i % each == 0 {
+                scene.call("cudaMemcpyAsync", at + 12_000, at + 12_900);
+                scene.copy(Direction::D2D, 1, 1 << 20, at + 18_000, at + 20_000);
+            }
+        }
+        verdict(&mut scene).text
+    };
+    told(2).must_have("launches 40 kernels and 20 copies");
+    told(10).must_lack("copies");
 }

@@ -173,7 +173,7 @@ impl Told<'_> {
 
     /// Whether copies are all that was recorded.
     fn has_no_kernel(&self) -> bool {
-        let [kernels, copies] = self.split.counts;
+        let [kernels, copies, _] = self.split.counts;
         kernels == 0 && copies > 0 && self.split.graphs == 0 && self.of == Answered::Run
     }
 
@@ -428,7 +428,7 @@ impl Told<'_> {
         let (split, of) = (self.split, self.whole());
         let percent_of = |time: Ns| percent(share(time, split.whole()));
         if split.is_single() {
-            let all = match split.counts.iter().sum::<u64>() {
+            let all = match split.counts[..2].iter().sum::<u64>() {
                 0 | 1 => "one operation".to_owned(),
                 many => format!("{many} operations"),
             };

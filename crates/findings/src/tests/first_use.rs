@@ -359,8 +359,13 @@ fn the_first_operator_of_a_name_is_a_cold_start_and_not_what_binds_the_host() {
     assert_eq!(found.bound_ns, 1_000_100_000 - 86_000);
     assert_eq!(
         found.advice,
-        "Warm up before measuring: run everything once."
+        "Warm up before measuring: run everything once. The program still takes that time."
     );
+    // A warm-up saves a program nothing.
+    assert_eq!(found.worth(), "; the GPU waits for it");
+    let told = found.gain(0.0).expect("a warning with a cure");
+    assert_eq!(told, "warming up keeps 1.00 s out of a measurement");
+    assert!(!found.has_bound());
     cured("host-bound", &mut scene(0, 5));
     // Of three nobody knows what one takes, and a later one is none.
     for (slow, number) in [(0, 3), (2, 5)] {
@@ -540,7 +545,7 @@ fn what_is_paid_before_the_first_operation_costs_the_gpu_nothing() {
     let mut scene = launches(0);
     let found = sick("cold-start", &mut scene);
     assert_eq!(found.inside_ns, Some(0));
-    let said = "; could save at most 2.00 ms of the program's time, none while the GPU works";
+    let said = "; the GPU waits for none of it";
     assert_eq!((found.worth().as_str(), found.gain(0.0)), (said, None));
 }
 
@@ -1213,7 +1218,9 @@ fn only_what_recurs_to_the_end_is_compiled_again_and_again() {
         found.expect("a cold start").advice
     };
     advice(0..38).must_begin("It is compiled anew again and again");
-    advice(0..6).must_begin("Warm up before measuring");
+    let built = advice(0..6);
+    built.must_begin("Warm up before measuring");
+    built.must_have("only a cache kept from run to run saves it");
 }
 
 /// Kernels of 1 ms, each 50 ms behind the one before, and XLA at work for 40 ms in these pauses. No steps are known.

@@ -309,3 +309,41 @@ fn few_pauses_of_one_length_in_unrelated_calls_are_told_as_such() {
         assert!(all.map(|it| it.title).all(|it| !it.contains("pauses")));
     }
 }
+
+/// Ten rounds of short kernels, 10 us of launching before each, and a pause of the CPU's own work.
+#[test]
+fn work_beside_launches_is_a_finding_of_its_own() {
+    let scene = |kernels: Ns, work: Ns| {
+        let (mut scene, mut at) = (Scene::new(), 0);
+        for round in 0..10 {
+            for _ in 0..kernels {
+                scene.call("cudaLaunchKernel", at, at + 900);
+                scene.kernel("k", 1, at + 6_000, at + 8_000);
+                at += 12_000;
+            }
+            // One name holds a third of it.
+            let name = match round % 3 {
+                0 => "flatten".to_owned(),
+                _ => format!("other{round}x"),
+            };
+            scene.range(RangeKind::CpuOp, &name, 0, at, at + work);
+            at += work;
+        }
+        scene
+    };
+    // 2 ms of launching and 1.5 ms of work in 3.9 ms.
+    sick("launch-bound", &mut scene(200, 1_500_000));
+    let found = sick("no-cure", &mut scene(200, 1_500_000));
+    assert_eq!(found.count, 9);
+    assert!(
+        (9 * 1_490_000..9 * 1_515_000).contains(&found.bound_ns),
+        "{found:?}"
+    );
+    found
+        .title
+        .must_begin("CPU work keeps the GPU idle for 13.");
+    found.title.must_have(", above all in flatten (4.5");
+    // 8 % of the time, and what the bound of launches has already.
+    cured("no-cure", &mut scene(1_500, 1_500_000));
+    cured("no-cure", &mut scene(900, 1_500_000));
+}

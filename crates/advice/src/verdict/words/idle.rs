@@ -28,6 +28,9 @@ const NUMBERED_MIN: usize = 3;
 /// So many launches, in a step or in all, are many.
 const LAUNCHES_MIN: u64 = 8;
 
+/// Copies are told beside launches of kernels from this part of them on.
+const COPIES_TOLD: u64 = 4;
+
 impl Told<'_> {
     /// "CPU-bound: GPU idle 76 % of each 37.2 ms step, 70 % of it waiting for DataLoader": of `why` the second part is a
     /// name to be cut.
@@ -203,7 +206,7 @@ impl Told<'_> {
 
     /// "while the CPU launches 1,150 kernels of 7.8 µs".
     pub(super) fn launches(&self) -> [String; 2] {
-        let [kernels, copies] = self.split.counts;
+        let [kernels, copies, others] = self.split.counts;
         // What a graph holds is launched with it.
         let (number, each, one, many) = match kernels >= copies {
             true => {
@@ -223,6 +226,12 @@ impl Told<'_> {
             return ["in launching and short CPU work".to_owned(), String::new()];
         }
         let text = format!("while the CPU launches {}", counted(number, one, many));
+        // What is copied is launched the same way.
+        let beside = (copies + others).div_ceil(self.steps());
+        let text = match kernels >= copies && COPIES_TOLD * beside >= number {
+            true => format!("{text} and {}", counted(beside, "copy", "copies")),
+            false => text,
+        };
         match self.step {
             // The time of a step leaves no room for more.
             Some(_) => [text, String::new()],
