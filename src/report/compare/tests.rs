@@ -111,6 +111,11 @@ fn one_run_a_side_is_compared_and_decides_little() {
     assert_eq!(answer.warnings, [] as [String; 0]);
     let text = answer.text(&Options::default());
     assert!(text.starts_with(&answer.text), "{text}");
+    // What stays on a low screen names both, and what one run a side cannot tell.
+    let short = text.split("In short").nth(1).expect("its end");
+    for told in ["\n  A  ", "\n  B  ", "how much runs differ is not known"] {
+        assert!(short.contains(told), "{short}");
+    }
     assert!(
         text.contains("4 samples a side or more tell whether"),
         "{text}"

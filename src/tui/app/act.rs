@@ -4,7 +4,7 @@ use super::{App, Effect, NextRun, Run, Scope};
 use crate::tui::action::{Action, Context};
 use crate::tui::frame::overlay::Overlay;
 use crate::tui::frame::why_not;
-use crate::tui::state::prediction::is_shown;
+use crate::tui::state::prediction::{self, is_shown};
 use crate::tui::state::prompt::Asks;
 use crate::tui::state::{Item, RowKind, Selection};
 use crate::tui::view::{FINDINGS, LINES, OPERATIONS, Place, Request, SWEEP};
@@ -13,6 +13,9 @@ use causes::evidence::Evidence;
 
 /// Lines of jobs that are scrolled over at most.
 const JOB_LINES: usize = 200;
+
+/// What is said of a key that needs what is not read yet.
+const EARLY: &str = "still being read: press that again once it is";
 
 impl App {
     /// Where keys are pressed now.
@@ -46,7 +49,8 @@ impl App {
         // The shell starts anew what was opened, and edits what could not be started.
         let is_the_shells = matches!(action, Action::Edit | Action::Rerun) && !self.is_picking();
         if !is_the_shells && let Some(why) = why_not(action, &self.state, &self.views) {
-            self.state.say(why);
+            let is_early = self.state.model.run.is_being_read();
+            self.state.say(if is_early { EARLY } else { why });
             return None;
         }
         match action {
@@ -209,8 +213,8 @@ impl App {
         true
     }
 
-    /// Opens what is predicted of the finding under the cursor. On the timeline it closes that, or opens it for the first
-    /// finding that has a prediction or a bound. One that what is selected shows goes before.
+    /// Opens what is predicted of the finding under the cursor. On the timeline it closes that, or opens it for the finding
+    /// that the headline speaks of, else the first that has a prediction or a bound. One that what is selected shows goes before.
     fn predict(&mut self) {
         let state = &mut self.state;
         if self.views.is_home() {
@@ -219,13 +223,16 @@ impl App {
             }
             let in_step = state.step_in_view().is_some();
             let selected = state.focus.selection.item.span();
+            let verdict = state.answer().and_then(|it| it.verdicts.first()).cloned();
             state.predict(|found| {
                 let mut shown = (0..found.len()).filter(|at| is_shown(&found[*at], in_step));
                 let has = |of: &Evidence| Some(of.span) == selected;
                 let mut its = shown
                     .clone()
                     .filter(|at| found[*at].evidence.iter().any(has));
-                its.next().or_else(|| shown.next())
+                let told = verdict.and_then(|it| prediction::told(&it, found));
+                let told = told.filter(|at| shown.clone().any(|it| it == *at));
+                its.next().or(told).or_else(|| shown.next())
             });
             return;
         }

@@ -37,7 +37,9 @@ fn lines_of_words(state: &State, map: u16, headline: u16) -> (u16, u16) {
         // A sentence that ends before it says what to change is worth less than a row.
         (20..TALL, false) => {
             let least = (3 - map).max(headline.min(3));
-            (least + u16::from(is_mostly_beside), 1)
+            // A short headline leaves a line for the second part of the answer.
+            let beside = if headline < 3 { 2 } else { 1 };
+            (least + if is_mostly_beside { beside } else { 0 }, 1)
         }
         (TALL..36, _) => (3, 3),
         _ => (4, 4),

@@ -84,7 +84,9 @@ impl VerdictLine {
     pub fn lines(state: &State, room: usize) -> [u16; 2] {
         let answer = state.answer();
         let headline = answer.and_then(|answer| headline(state, answer));
-        let beside = answer.map_or(0, |answer| u16::from(!beside(answer).is_empty()));
+        let beside = answer.map_or(0, |answer| {
+            sentences(&beside(answer), room, BESIDE).len() as u16
+        });
         headline.map_or([1; 2], |(text, _)| {
             let lines = broken(&text, room).len().max(1) as u16;
             [lines, lines + beside]
@@ -126,18 +128,31 @@ impl VerdictLine {
         for (piece, line) in pieces.iter().zip(pen::lines(area)) {
             pen::text(buf, line, 1, piece, theme.fg(Role::Text));
         }
-        if let Some(line) = pen::lines(area).nth(pieces.len()) {
-            let mut told = self.beside.as_str();
-            // A sentence less says more than a part of one.
-            while let Some((first, _)) = told.rsplit_once(" · ").filter(|_| pen::width(told) > room)
-            {
-                told = first;
-            }
-            let told = pen::clauses(told, room, 1).concat();
-            pen::text(buf, line, 1, &pen::cut(&told, room), theme.fg(Role::Dim));
+        let rest = || pen::lines(area).skip(pieces.len());
+        let told = sentences(&self.beside, room, rest().count());
+        for (told, line) in told.iter().zip(rest()) {
+            pen::text(buf, line, 1, &pen::cut(told, room), theme.fg(Role::Dim));
         }
         // Its word stands out, as on one line.
         pen::text(buf, area, 1, &self.head, theme.bold(self.role));
+    }
+}
+
+/// Lines for what the run is made of beside what the headline says.
+const BESIDE: usize = 2;
+
+/// Sentences in so many lines at most. One less says more than a part of one.
+fn sentences(text: &str, room: usize, most: usize) -> Vec<String> {
+    let mut told = text;
+    while let Some((first, _)) = told
+        .rsplit_once(" · ")
+        .filter(|_| pen::wrap(told, room).len() > most)
+    {
+        told = first;
+    }
+    match told.is_empty() || most == 0 {
+        true => Vec::new(),
+        false => pen::clauses(told, room, most),
     }
 }
 
@@ -222,12 +237,28 @@ fn about(answer: &Answer, state: &State) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{class, fitted};
+    use super::{class, fitted, sentences};
+
+    #[test]
+    fn what_a_run_is_made_of_beside_is_told_by_whole_sentences() {
+        let text = "start-up 6.44 s · GPU idle 30 % of each step · 2 s outside CUDA";
+        let both = [
+            "start-up 6.44 s · GPU idle 30 % of",
+            "each step · 2 s outside CUDA",
+        ];
+        assert_eq!(sentences(text, 34, 2), both);
+        assert_eq!(
+            sentences(text, 22, 2),
+            ["start-up 6.44 s · GPU", "idle 30 % of each step"]
+        );
+        assert_eq!(sentences(text, 34, 1), ["start-up 6.44 s"]);
+        assert!(sentences(text, 34, 0).is_empty() && sentences("", 34, 2).is_empty());
+    }
 
     #[test]
     fn a_headline_without_a_class_has_no_head() {
         assert_eq!(class("GPU-bound: kernels run 90 %"), "GPU-bound".len());
-        let odd = "1 of 12 steps takes 20.0 ms more in save_checkpoint: 38 % of the time";
+        let odd = "1 step takes 20.0 ms more in save_checkpoint: 38 % of the time of 11 steps";
         assert_eq!(class(odd), 0);
     }
 

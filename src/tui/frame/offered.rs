@@ -1,7 +1,7 @@
 //! Which keys would do something now: only those are offered.
 
 use crate::tui::action::Action;
-use crate::tui::state::prediction::is_shown;
+use crate::tui::state::prediction::{is_shown, told, why_not_drawn};
 use crate::tui::state::{RowKind, Run, Scope, State, Status, has_lines};
 use crate::tui::view::Views;
 use activity::feed::Outcome;
@@ -52,7 +52,7 @@ pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static 
             _ => "no error: nothing was lost, nothing raced; findings have what costs time",
         },
         A::Predict if !has_prediction(state, views) => {
-            "3 lists what could be saved: here it cannot be drawn"
+            return Some(why_no_prediction(state, views));
         }
         A::Return if !state.focus.trail.has(true) => "no jump to go back from",
         A::Forward if !state.focus.trail.has(false) => "this is the latest place",
@@ -117,6 +117,20 @@ fn has_prediction(state: &State, views: &Views) -> bool {
     let is_open = views.is_home() && state.focus.prediction.version().1;
     let in_step = views.is_home() && state.step_in_view().is_some();
     is_open || (is_here && found.any(|it| is_shown(it, in_step)))
+}
+
+/// Why there is none: for the finding that the headline speaks of.
+fn why_no_prediction(state: &State, views: &Views) -> &'static str {
+    let in_step = views.is_home() && state.step_in_view().is_some();
+    let answer = state.answer();
+    let told = answer.and_then(|it| {
+        let at = told(it.verdicts.first()?, &it.findings)?;
+        why_not_drawn(it.findings.get(at)?, in_step)
+    });
+    match answer {
+        None => "what could be saved is still being worked out",
+        Some(_) => told.unwrap_or("no prediction: nothing was found that could be better"),
+    }
 }
 
 /// Whether there is a row whose gaps could be stepped through: that of a GPU, else the selected one.

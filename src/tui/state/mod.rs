@@ -239,11 +239,20 @@ impl State {
                 None => self.focus.prediction.open(run, scope, it, within),
             },
         );
+        let several = answer.is_some_and(|it| it.findings.len() > 1);
+        let headlines = answer.and_then(|it| prediction::told(it.verdicts.first()?, &it.findings));
+        // What is drawn for something else than the headline's says so.
+        let other = answer.zip(headlines).filter(|it| Some(it.1) != at);
+        let in_step = step.is_some();
+        let why =
+            other.and_then(|(it, at)| prediction::why_not_drawn(it.findings.get(at)?, in_step));
         if let Some(Err(reason)) = opened {
             self.say(reason);
-        } else if let Some((at, _)) = at.zip(self.focus.selection.item.span()) {
-            // What is predicted is seldom of this one gap.
+        } else if let Some(at) = at.filter(|_| several) {
             self.focus.prediction.number(at + 1);
+            if let Some((why, first)) = why.zip(headlines) {
+                self.say(format!("finding {}: {why}", first + 1));
+            }
         }
     }
 

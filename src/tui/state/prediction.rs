@@ -7,11 +7,12 @@ use super::{Row, RowKind, Run, Scope};
 use activity::units::{duration, percent};
 use activity::{Ns, Span};
 use advice::facts::LastFacts;
+use advice::verdict::{Answered, Verdict};
 use figures::steps;
-use findings::{Finding, Predicted};
+use findings::{Finding, Predicted, Rule};
 use replay::whatif::WhatIf;
 use scenario::edit::EditSet;
-use trace::{Trace, describe};
+use trace::{LaneKind, Trace, describe};
 
 /// Which prediction: of what is in scope, the so many-th that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,10 +70,36 @@ pub fn why_not_in_step(finding: &Finding) -> Option<&'static str> {
     }
 }
 
+/// Why nothing can be drawn of a finding in what is in view.
+pub fn why_not_drawn(finding: &Finding, in_step: bool) -> Option<&'static str> {
+    match why_not_in_step(finding).filter(|_| in_step) {
+        None if finding.predicted.is_some() || finding.has_bound() => None,
+        None if finding.is_moved() => Some("no prediction: a warm-up saves the program no time"),
+        None if finding.rule == Rule::OddSteps => {
+            Some("no prediction: the saving is of the longer steps, in the mean")
+        }
+        None if finding.is_no_matter_of_time() => {
+            Some("no prediction: what this finding tells of costs no time")
+        }
+        None => Some("no prediction: what this change saves is not known"),
+        reason => reason,
+    }
+}
+
 /// Whether something can be shown of a finding in what is in view.
 pub fn is_shown(finding: &Finding, in_step: bool) -> bool {
-    let is_elsewhere = in_step && why_not_in_step(finding).is_some();
-    (finding.predicted.is_some() || finding.has_bound()) && !is_elsewhere
+    why_not_drawn(finding, in_step).is_none()
+}
+
+/// The finding that a headline speaks of: the one whose cure it ends with, else the first.
+pub fn told(headline: &Verdict, found: &[Finding]) -> Option<usize> {
+    let gain = headline.gain.as_deref().unwrap_or_default();
+    let is_it = |it: &Finding| match headline.scope.of {
+        Answered::OddSteps => it.rule == Rule::OddSteps,
+        _ => !it.cure.is_empty() && gain.contains(it.cure_alone()),
+    };
+    let first = (!found.is_empty()).then_some(0);
+    found.iter().position(is_it).or(first)
 }
 
 impl Prediction {
@@ -226,7 +253,12 @@ impl Prediction {
             .collect();
         streams.sort_unstable();
         rows.extend(streams.into_iter().map(|(_, _, id)| {
-            let label = describe::stream(trace, trace.lanes()[id].key());
+            let key = trace.lanes()[id].key();
+            let mut label = describe::stream(trace, key);
+            // As many GPUs have a stream of one number.
+            if let (LaneKind::Stream { device, .. }, true) = (key.kind, trace.devices().len() > 1) {
+                label = format!("{}: {label}", describe::device_id(trace, device));
+            }
             Row::new(RowKind::Predicted(id), label)
         }));
         rows
@@ -249,7 +281,7 @@ mod tests {
     fn what_the_start_up_takes_is_not_drawn_in_a_step() {
         let found = vec![Finding {
             severity: Severity::Warning,
-            cure: "warming up",
+            cure: "pinning less",
             bound_ns: 34,
             ..Finding::default()
         }];
@@ -327,6 +359,42 @@ mod tests {
         assert!(headline.ends_with(&told), "{headline}");
         assert!(prediction.close() && !prediction.close());
         assert!(prediction.rows(&run, Scope::Whole).is_empty());
+    }
+
+    #[test]
+    fn what_a_headline_ends_with_is_drawn_first() {
+        let of = |rule, cure| Finding {
+            rule,
+            cure,
+            bound_ns: 10,
+            severity: Severity::Warning,
+            ..Finding::default()
+        };
+        let found = [
+            of(Rule::IdleTensorCores, ""),
+            of(Rule::LaunchBound, "using a CUDA graph or larger batches"),
+            of(Rule::OddSteps, ""),
+        ];
+        let headline = |gain: Option<&str>, of| Verdict {
+            gain: gain.map(str::to_owned),
+            scope: advice::verdict::AnswerScope {
+                of,
+                ..Default::default()
+            },
+            ..Verdict::default()
+        };
+        let graph = Some("up to 8 ms from using a CUDA graph, more with larger batches");
+        assert_eq!(told(&headline(graph, Answered::Steps), &found), Some(1));
+        assert_eq!(told(&headline(None, Answered::Steps), &found), Some(0));
+        assert_eq!(told(&headline(None, Answered::OddSteps), &found), Some(2));
+        assert_eq!(told(&headline(graph, Answered::Steps), &[]), None);
+        let why = |it: &Finding| why_not_drawn(it, false);
+        assert_eq!(why(&found[1]), None);
+        let unknown = "no prediction: what this change saves is not known";
+        assert_eq!(why(&found[0]), Some(unknown));
+        let cold = of(Rule::ColdStart, "warming up");
+        let moved = "no prediction: a warm-up saves the program no time";
+        assert_eq!(why(&cold), Some(moved));
     }
 
     #[test]

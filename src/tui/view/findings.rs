@@ -13,7 +13,7 @@ use crate::tui::state::selection::row_now;
 use crate::tui::state::{RowKind, State};
 use activity::text::{plural, printable};
 use activity::{Ns, units};
-use advice::verdict::nothing_ran;
+use advice::verdict::{Bound, nothing_ran};
 use causes::evidence::Evidence;
 use findings::{Change, Finding, Predicted, Rule, Severity};
 use trace::{LaneKind, Trace, describe};
@@ -55,6 +55,10 @@ impl View for Findings {
             }
             Some(answer) if answer.verdicts.is_empty() => "waiting for the first operations …",
             Some(_) if list.filter.is_on() => "no finding has this",
+            // The headline says that no work ran.
+            Some(answer) if answer.verdicts[0].bound_by == Bound::Nothing => {
+                "too little ran on the GPU to say what could be better"
+            }
             Some(_) => "nothing was found that could be better",
             None if state.model.answers.is_open() || state.model.run.is_running() => "computing …",
             None => "nothing was looked at",

@@ -311,6 +311,9 @@ impl CompareReport {
         if !options.markdown {
             page.title("In short");
             page.painted(tone, &self.text);
+            self.figures.sources(&mut page);
+            let about = self.about();
+            page.wrapped(about.split(" · ").next().unwrap_or_default());
             let tried = self.tried.iter().map(|it| it.text.as_str());
             let next = "both above each other: the same command with --screen";
             { tried.chain([next]) }.for_each(|it| page.wrapped(it));

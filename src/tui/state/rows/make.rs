@@ -65,14 +65,30 @@ pub fn all(trace: &Trace, scope: Span, is_whole: bool, counters: Counters) -> Ve
                 let title = format!("streams{gpu}{}", of_process(trace, key.process));
                 rows.push(Row::new(RowKind::Title, title));
             }
-            rows.push(Row::new(
-                RowKind::Stream(lane),
-                describe::stream(trace, key),
-            ));
+            rows.push(Row::new(RowKind::Stream(lane), stream(trace, lane, key)));
         }
     }
     host_rows(trace, scope, is_whole, &mut rows);
     rows
+}
+
+/// So many of a stream's first operations tell what it is for.
+const FIRST_OPERATIONS: usize = 32;
+
+/// A stream's name; beside it NCCL's, where most of its kernels are that.
+fn stream(trace: &Trace, lane: LaneId, key: LaneKey) -> String {
+    let label = describe::stream(trace, key);
+    let kept = trace.lanes()[lane].kept().take(FIRST_OPERATIONS);
+    let names = kept.filter_map(|row| match trace.what(lane, row) {
+        What::Kernel(kernel) => Some(trace.names().full(trace.shape(kernel.shape).name)),
+        _ => None,
+    });
+    let is_nccl = |name: &str| name.contains("nccl");
+    let (its, others): (Vec<&str>, Vec<&str>) = names.partition(|it| is_nccl(it));
+    match its.len() > others.len() && !is_nccl(&label.to_lowercase()) {
+        true => format!("{label} NCCL"),
+        false => label,
+    }
 }
 
 /// Whose rows they are, where there are several processes.

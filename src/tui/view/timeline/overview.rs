@@ -144,11 +144,28 @@ impl Overview {
         {
             words = less;
         }
-        let words = pen::cut(words, columns);
+        let words = pen::cut(&shorter(words, columns), columns);
         // A length that is cut would be another one.
         if self.words.starts_with(&*words) || self.title == "steps" {
             pen::text(buf, last, plot.right() + 1, &words, theme.fg(Role::Text));
         }
+    }
+}
+
+/// What a step is about, without what of it says least, as far as that does not fit: the end of its cause, and its length beside
+/// what it takes longer.
+fn shorter(words: &str, columns: usize) -> String {
+    let mut words = words.to_owned();
+    while let Some((less, _)) = words.rsplit_once(", ")
+        && pen::width(&words) > columns
+    {
+        words = less.to_owned();
+    }
+    match words.split(" · ").collect::<Vec<_>>()[..] {
+        [step, _, more] if pen::width(&words) > columns && more.starts_with('+') => {
+            format!("{step} · {more}")
+        }
+        _ => words,
     }
 }
 
@@ -219,6 +236,17 @@ mod tests {
             [11],
             "the second behind the gutter"
         );
+    }
+
+    #[test]
+    fn what_a_step_is_about_is_told_as_far_as_that_says_something() {
+        let step = "step 5 of 10 · 4.02 s · +4.00 s: torch.compile, which compiles again";
+        assert_eq!(shorter(step, 80), step);
+        let named = "step 5 of 10 · 4.02 s · +4.00 s: torch.compile";
+        assert_eq!(shorter(step, 60), named);
+        assert_eq!(shorter(step, 44), "step 5 of 10 · +4.00 s: torch.compile");
+        let typical = "step 52 of 66 · 33.2 ms · typical";
+        assert_eq!(shorter(typical, 20), typical);
     }
 
     #[test]

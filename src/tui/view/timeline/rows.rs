@@ -263,11 +263,11 @@ fn told(parts: &[TimePart], (least, others): (Ns, Ns), whole: Option<Ns>) -> Vec
         let least = if has_run(it) { 0 } else { least };
         (it.0, words(it.1, it.2, least))
     });
-    // A hundredth is no riddle.
-    let least = whole.unwrap_or(0) / 100;
+    // A hundredth is not missed: a word without its figure is a riddle.
+    let is_told = others > 0 && others >= whole.unwrap_or(0) / 100;
     let has_cause = parts.iter().any(|it| matches!(it.0, Role::Cause(_)));
     let other = if has_cause { OTHER } else { "idle" };
-    let others = (others > 0).then(|| (Role::Text, words(other, others, least)));
+    let others = is_told.then(|| (Role::Text, words(other, others, 0)));
     each.chain(others).collect()
 }
 

@@ -11,7 +11,7 @@ use activity::{Ns, units};
 use advice::verdict::is_beside;
 use figures::VariantFigures;
 use figures::variants::measure::speedup;
-use findings::Finding;
+use findings::{Change, Finding};
 use scenario::figures::Kind;
 
 /// Variants that are shown; there is a view for more.
@@ -86,8 +86,8 @@ impl SummaryPanel {
         if left >= 2 && !findings.is_empty() {
             let of = steps_looked_at(findings);
             let of = of.unwrap_or_default();
-            let told = found.and_then(|it| it.verdicts.first());
-            let other = match told.is_some_and(|it| is_beside(it.bound_by, findings[0].rule)) {
+            let verdict = found.and_then(|it| it.verdicts.first());
+            let other = match verdict.is_some_and(|it| is_beside(it.bound_by, findings[0].rule)) {
                 true => "; the first is not the headline's cause",
                 false => "",
             };
@@ -99,40 +99,11 @@ impl SummaryPanel {
                 _ => title,
             };
             lines.push(SummaryLine::Title(title));
-            let words = |f: &Finding| printable(&format!("{}{}", f.headline(), f.worth()));
-            let told: Vec<_> = findings
-                .iter()
-                .map(|finding| (mark(finding), pen::wrap(&words(finding), columns)))
-                .collect();
-            let mut left = left - 1;
-            let all: usize = told.iter().map(|it| it.1.len()).sum();
-            let mut spare = left.saturating_sub(all);
-            let mut shown = 0;
-            for ((mark, pieces), finding) in told.iter().zip(findings) {
-                // A line is kept for the word on the others.
-                let others = usize::from(shown + 1 < told.len());
-                if pieces.len() + others > left && shown > 0 {
-                    break;
-                }
-                // Of the first there is as much as fits.
-                let pieces = pen::clauses(&words(finding), columns, left.max(1));
-                left = left.saturating_sub(pieces.len());
-                lines.extend(
-                    pieces
-                        .into_iter()
-                        .enumerate()
-                        .map(|(i, piece)| SummaryLine::Finding(piece, (i == 0).then_some(*mark))),
-                );
-                shown += 1;
-                let advice = pen::wrap(&printable(&finding.advice), columns);
-                if advice.len() <= spare {
-                    spare -= advice.len();
-                    left -= advice.len();
-                    lines.extend(advice.into_iter().map(SummaryLine::Quiet));
-                }
-            }
-            if shown < told.len() && left > 0 {
-                lines.push(more(state, told.len() - shown, '3'));
+            let (told, shown) = told_in(findings, columns, left - 1);
+            let has_room = told.len() < left - 1;
+            lines.extend(told);
+            if shown < findings.len() && has_room {
+                lines.push(more(state, findings.len() - shown, '3'));
             }
         }
         SummaryPanel { lines }
@@ -161,6 +132,72 @@ impl SummaryPanel {
             }
         }
     }
+}
+
+/// Lines of advice that are kept where it names no call.
+const ADVICE: usize = 2;
+
+/// The lines of findings that fit in so many, and how many of them that are. What to change goes before how it was seen: of that the
+/// headline says most. Advice in full stands where there is room for it.
+fn told_in(findings: &[Finding], columns: usize, mut left: usize) -> (Vec<SummaryLine>, usize) {
+    let wrap = |text: &str| pen::wrap(&printable(text), columns);
+    let title = |f: &Finding| wrap(&format!("{}{}", f.headline(), f.worth()));
+    let change = |f: &Finding| {
+        let all: Vec<String> = f.change.iter().map(Change::to_string).collect();
+        format!("→ {}", all.join(" · "))
+    };
+    let quiet = |lines: Vec<String>| lines.into_iter().map(SummaryLine::Quiet);
+    let bright = |lines: Vec<String>| lines.into_iter().map(|it| SummaryLine::Finding(it, None));
+    // What to do next, in so many lines: the call to change, else the advice.
+    let next = |f: &Finding, most: usize| -> Vec<SummaryLine> {
+        let cut = |text: &str, most: usize| match most {
+            0 => Vec::new(),
+            most => pen::clauses(&printable(text), columns, most),
+        };
+        match f.change.is_empty() {
+            true => quiet(cut(&f.advice, most.min(ADVICE))).collect(),
+            false => bright(cut(&change(f), most)).collect(),
+        }
+    };
+    let in_full = |f: &Finding| -> Vec<SummaryLine> {
+        let change = (!f.change.is_empty()).then(|| wrap(&change(f)));
+        let change = bright(change.unwrap_or_default());
+        quiet(wrap(&f.advice)).chain(change).collect()
+    };
+    let all = findings.iter().map(|f| title(f).len() + in_full(f).len());
+    let has_room = all.sum::<usize>() <= left;
+    let mut lines = Vec::new();
+    for (at, finding) in findings.iter().enumerate() {
+        // A line is kept for the word on the others.
+        let others = usize::from(at + 1 < findings.len());
+        let mut after = match has_room {
+            true => in_full(finding),
+            false => next(finding, usize::MAX),
+        };
+        let titled = title(finding).len();
+        if at > 0 && titled + after.len() + others > left {
+            return (lines, at);
+        }
+        let room = left.saturating_sub(others).max(1);
+        if titled + after.len() > room {
+            // Of the first there is as much as fits, and of one alone what to change.
+            let least = usize::from(!finding.change.is_empty());
+            let most = (room / 2).max(room.saturating_sub(titled)).max(least);
+            after = next(finding, most);
+        }
+        let words = title(finding).join(" ");
+        let mut own = match room - after.len() {
+            0 => Vec::new(),
+            room => bright(pen::clauses(&words, columns, room)).collect(),
+        };
+        own.extend(after);
+        if let Some(SummaryLine::Finding(_, first)) = own.first_mut() {
+            *first = Some(mark(finding));
+        }
+        left = left.saturating_sub(own.len());
+        lines.extend(own);
+    }
+    (lines, findings.len())
 }
 
 /// How many more there are. A bare picture names no key.
@@ -255,6 +292,59 @@ fn draw_variant(theme: &Theme, bar: &Bar, gutter: u16, at: Rect, buf: &mut Buffe
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Three lines of a headline's finding, its advice and what to change, in fewer and fewer lines.
+    #[test]
+    fn what_to_change_goes_before_how_it_was_seen() {
+        let of = |call: &str| Finding {
+            title: "the GPU is idle for 238 ms, which is said in two lines; it saves 119 ms"
+                .to_owned(),
+            advice: "Launch less often.".to_owned(),
+            change: vec![Change {
+                call: call.to_owned(),
+                ..Change::default()
+            }],
+            ..Finding::default()
+        };
+        let shown = |found: &[Finding], left| {
+            let (lines, shown) = told_in(found, 44, left);
+            let words = lines.into_iter().map(|it| match it {
+                SummaryLine::Finding(text, mark) => format!("{}{text}", mark.map_or("", |it| it.0)),
+                SummaryLine::Quiet(text) => text,
+                other => panic!("{other:?}"),
+            });
+            (
+                words.map(|it| it.trim_end().to_owned()).collect::<Vec<_>>(),
+                shown,
+            )
+        };
+        let title = [
+            "·the GPU is idle for 238 ms, which is said in",
+            "two lines; it saves 119 ms",
+        ];
+        let one = [of("torch.compile")];
+        let all = [title[0], title[1], "Launch less often.", "→ torch.compile:"];
+        assert_eq!(shown(&one, 4).0, all);
+        assert_eq!(shown(&one, 3).0, [title[0], title[1], "→ torch.compile:"]);
+        assert_eq!(
+            shown(&one, 2).0,
+            ["·the GPU is idle for 238 ms", "→ torch.compile:"]
+        );
+        assert_eq!(shown(&one, 1).0, ["·→ torch.compile:"]);
+        // A line is kept for the word on the other one.
+        let two = [of("torch.compile"), of("pin_memory")];
+        assert_eq!(
+            shown(&two, 3),
+            (
+                vec![
+                    "·the GPU is idle for 238 ms".to_owned(),
+                    "→ torch.compile:".to_owned()
+                ],
+                1
+            )
+        );
+        assert_eq!(shown(&two, 6).1, 2);
+    }
 
     #[test]
     fn too_many_variants_are_counted_and_the_one_on_screen_stays() {
