@@ -390,10 +390,12 @@ pub(super) fn closest<'a>(
 pub(super) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     const MOST: usize = 12;
     let names: Vec<&str> = names.into_iter().collect();
-    let shown: Vec<String> = names.iter().take(MOST).map(|name| quoted(name)).collect();
+    // One more takes as much room as its number.
+    let most = MOST + usize::from(names.len() == MOST + 1);
+    let shown: Vec<String> = names.iter().take(most).map(|name| quoted(name)).collect();
     match names.len() {
         0 => "none".to_owned(),
-        count if count > MOST => format!("{} and {} more", shown.join(", "), count - MOST),
+        count if count > most => format!("{} and {} more", shown.join(", "), count - most),
         _ => listed(&shown),
     }
 }
@@ -401,6 +403,13 @@ pub(super) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_name_more_is_told_and_several_are_counted() {
+        let told = |count| list(["x"; 14].into_iter().take(count));
+        assert!(told(13).ends_with(" and `x`"), "{}", told(13));
+        assert!(told(14).ends_with("`x` and 2 more"), "{}", told(14));
+    }
 
     /// Warnings took the room of errors, and were counted as such.
     #[test]

@@ -214,7 +214,7 @@ impl App {
     }
 
     /// Opens what is predicted of the finding under the cursor. On the timeline it closes that, or opens it for the finding
-    /// that the headline speaks of, else the first that has a prediction or a bound. One that what is selected shows goes before.
+    /// that the headline speaks of. Without one it is the first that has any. One that what is selected shows goes before.
     fn predict(&mut self) {
         let state = &mut self.state;
         if self.views.is_home() {

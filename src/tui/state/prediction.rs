@@ -63,9 +63,7 @@ pub fn why_not_in_step(finding: &Finding) -> Option<&'static str> {
         _ if finding.is_of_start_up => {
             Some("no prediction: the start-up is not in the step in view")
         }
-        Some(of) if of.is_mean => {
-            Some("no prediction for one step: steps are uneven, and the saving is of their mean")
-        }
+        Some(of) if of.is_mean => Some("no prediction: steps are uneven, the saving is their mean"),
         _ => None,
     }
 }
@@ -76,12 +74,12 @@ pub fn why_not_drawn(finding: &Finding, in_step: bool) -> Option<&'static str> {
         None if finding.predicted.is_some() || finding.has_bound() => None,
         None if finding.is_moved() => Some("no prediction: a warm-up saves the program no time"),
         None if finding.rule == Rule::OddSteps => {
-            Some("no prediction: the saving is of the longer steps, in the mean")
+            Some("no prediction: the saving is a mean over longer steps")
         }
         None if finding.is_no_matter_of_time() => {
             Some("no prediction: what this finding tells of costs no time")
         }
-        None => Some("no prediction: what this change saves is not known"),
+        None => Some("no prediction: what this saves is not known"),
         reason => reason,
     }
 }
@@ -136,7 +134,7 @@ impl Prediction {
                         duration(all)
                     ),
                 };
-                let (cure, advice) = (finding.cure, &finding.advice);
+                let (cure, advice) = (finding.cure_alone(), &finding.advice);
                 let words = format!("{cure}: saves at most {most} (i closes) · {advice}");
                 (
                     words,
@@ -257,7 +255,8 @@ impl Prediction {
             let mut label = describe::stream(trace, key);
             // As many GPUs have a stream of one number.
             if let (LaneKind::Stream { device, .. }, true) = (key.kind, trace.devices().len() > 1) {
-                label = format!("{}: {label}", describe::device_id(trace, device));
+                let number = label.strip_prefix("stream ").unwrap_or(&label);
+                label = format!("{}: {number}", describe::device_id(trace, device));
             }
             Row::new(RowKind::Predicted(id), label)
         }));
@@ -390,7 +389,7 @@ mod tests {
         assert_eq!(told(&headline(graph, Answered::Steps), &[]), None);
         let why = |it: &Finding| why_not_drawn(it, false);
         assert_eq!(why(&found[1]), None);
-        let unknown = "no prediction: what this change saves is not known";
+        let unknown = "no prediction: what this saves is not known";
         assert_eq!(why(&found[0]), Some(unknown));
         let cold = of(Rule::ColdStart, "warming up");
         let moved = "no prediction: a warm-up saves the program no time";

@@ -152,8 +152,7 @@ impl Overview {
     }
 }
 
-/// What a step is about, without what of it says least, as far as that does not fit: the end of its cause, and its length beside
-/// what it takes longer.
+/// What a step is about. Where that does not fit, the end of its cause goes, and then its length beside what it takes longer.
 fn shorter(words: &str, columns: usize) -> String {
     let mut words = words.to_owned();
     while let Some((less, _)) = words.rsplit_once(", ")
