@@ -28,12 +28,24 @@ const COMPILERS: &str = "libnvrtc libnvJitLink libnvvm libnvidia-ptxjitcompiler 
 
 /// Stands for the symbol of a function of such a library.
 const UNNAMED: i64 = i64::MIN;
+/// What a program's innermost function is called that has an address for a name. Its symbol is kept with all bits turned over.
+const UNRESOLVED: &str = "unresolved code";
+/// What nsys calls a program whose file it read before the program was in it.
+const LAUNCHER: &str = "nsys-launcher";
 
 /// A compiler's library by its file: "libnvrtc" of "/cuda/lib64/libnvrtc.so.13.3.33".
 fn compiler(module: &str) -> Option<&'static str> {
     let file = module.rsplit('/').next().unwrap_or(module);
     let mut all = COMPILERS.split(' ');
     all.find(|it| file.starts_with(it))
+}
+
+/// Stands for a function without a name of a program: neither of a library, nor of Python, whose own tell nothing.
+fn program(module: &str) -> Option<String> {
+    let file = module.rsplit('/').next().unwrap_or(module);
+    let is_else = |it: &str| file.contains(it);
+    let is_program = module.starts_with('/') && ![".so", "python", "("].into_iter().any(is_else);
+    is_program.then(|| UNRESOLVED.to_owned())
 }
 
 /// The modules that are such libraries, each asked for once.
@@ -76,9 +88,11 @@ pub(super) fn read(tables: &Tables, rows: &RowReader<'_>) -> rusqlite::Result<Ve
     let (mut count, mut compilers) = (0, Compilers::default());
     tables.each("SAMPLING_CALLCHAINS", &columns, |row| {
         let module = int(row, 3).unwrap_or(0);
-        let symbol = match small(row, 5) {
-            0 => int(row, 2),
-            _ => compilers.has(tables, module).then_some(UNNAMED),
+        let symbol = match (small(row, 5), small(row, 1)) {
+            (0, _) => int(row, 2),
+            _ if compilers.has(tables, module) => Some(UNNAMED),
+            (_, 0) => int(row, 2).map(|it| !it),
+            _ => None,
         };
         let id = int(row, 0).filter(|_| small(row, 4) == 0);
         let (Some(id), Some(symbol)) = (id, symbol) else {
@@ -151,6 +165,10 @@ impl Known {
                 let library = || file.as_deref().and_then(compiler).map(str::to_owned);
                 let function = match symbol {
                     UNNAMED => library(),
+                    _ if symbol < 0 => {
+                        let address = tables.string(!symbol)?.filter(|it| it.starts_with("0x"));
+                        address.zip(file.as_deref()).and_then(|it| program(it.1))
+                    }
                     _ => tables.string(symbol)?,
                 };
                 let cut = |it: Option<String>| {
@@ -162,7 +180,11 @@ impl Known {
                 known = Some(new);
                 self.named.insert((symbol, module), new);
             }
-            frames.extend(known.flatten());
+            // A caller with a name says more.
+            let is_told = symbol >= 0
+                || symbol == UNNAMED
+                || !frames.iter().any(|it: &usize| self.all[*it].0.is_own());
+            frames.extend(known.flatten().filter(|_| is_told));
         }
         Ok(frames)
     }
@@ -201,9 +223,15 @@ impl Known {
 /// C++ or a linked runtime brings.
 fn frame(symbol: &str, module: &str) -> Option<Frame> {
     let name = symbol.split(['(', '<']).next().unwrap_or_default();
-    let name = name.rsplit(' ').next().filter(|it| !it.is_empty());
+    let name = name.rsplit(' ').next();
+    let name = name.filter(|it| !it.is_empty() && symbol != UNRESOLVED);
     let function = name.unwrap_or(symbol).to_owned();
     let file = module.rsplit('/').next().unwrap_or(module);
+    let file = if file == LAUNCHER {
+        "the program"
+    } else {
+        file
+    };
     let runtimes = function.strip_prefix("cuda");
     let is_runtimes = runtimes.is_some_and(|it| it.starts_with(|it: char| it.is_ascii_uppercase()));
     let theirs = ["std::", "__", "libcudart_static_"];
@@ -413,35 +441,39 @@ mod tests {
         );
     }
 
+    /// What the stacks of one thread's samples name. 1 and 2 are addresses, 3 is getc of libc (6), and 4 is main of the solver (7).
+    fn told(library: &str, chains: &str) -> Vec<String> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.sqlite");
+        let sql = format!(
+            "CREATE TABLE StringIds (id INTEGER, value TEXT);
+             INSERT INTO StringIds VALUES (1, '0x401ae4'), (2, '0x401ae0'), (3, 'getc'), (4, 'main'), (5, '{library}'),
+                 (6, '/usr/lib/libc.so.6'), (7, '/home/a/solver');
+             CREATE TABLE COMPOSITE_EVENTS (id INTEGER, start INTEGER, globalTid INTEGER);
+             INSERT INTO COMPOSITE_EVENTS VALUES (1, 1000000, 16777223);
+             CREATE TABLE SAMPLING_CALLCHAINS (id INTEGER, symbol INTEGER, module INTEGER, unresolved INTEGER, stackDepth INTEGER);
+             INSERT INTO SAMPLING_CALLCHAINS VALUES {chains};"
+        );
+        let made = rusqlite::Connection::open(&path).and_then(|it| it.execute_batch(&sql));
+        made.expect("a file");
+        let tables = Tables::open(&path).expect("an export");
+        let mut rows = RowReader::new(&tables).expect("rows");
+        rows.threads.insert((0, 16_777_223));
+        let all = read(&tables, &rows).expect("samples").into_iter();
+        let defs = all.flat_map(|it| it.1.defs);
+        let told = defs.filter_map(|it| match it {
+            SampleDef::Frame { frame, .. } => Some(format!("{} {}", frame.file, frame.function)),
+            _ => None,
+        });
+        told.collect()
+    }
+
     /// Functions of a compiler have no names; those of another library stay unknown.
     #[test]
     fn a_compiler_without_names_of_its_functions_is_told_by_its_library() {
         let frames = |library: &str| {
-            let folder = tempfile::tempdir().expect("a folder");
-            let path = folder.path().join("a.sqlite");
-            let sql = format!(
-                "CREATE TABLE StringIds (id INTEGER, value TEXT);
-                 INSERT INTO StringIds VALUES (1, '0x7f01'), (2, '0x7f02'), (3, 'getc'), (4, 'main'), (5, '/usr/lib/{library}'),
-                     (6, '/usr/lib/libc.so.6'), (7, '/home/a/solver');
-                 CREATE TABLE COMPOSITE_EVENTS (id INTEGER, start INTEGER, globalTid INTEGER);
-                 INSERT INTO COMPOSITE_EVENTS VALUES (1, 1000000, 16777223);
-                 CREATE TABLE SAMPLING_CALLCHAINS (id INTEGER, symbol INTEGER, module INTEGER, unresolved INTEGER, stackDepth INTEGER);
-                 INSERT INTO SAMPLING_CALLCHAINS VALUES (1, 3, 6, NULL, 0), (1, 1, 5, 1, 1), (1, 2, 5, 1, 2), (1, 4, 7, NULL, 3);"
-            );
-            let made = rusqlite::Connection::open(&path).and_then(|it| it.execute_batch(&sql));
-            made.expect("a file");
-            let tables = Tables::open(&path).expect("an export");
-            let mut rows = RowReader::new(&tables).expect("rows");
-            rows.threads.insert((0, 16_777_223));
-            let mut all = read(&tables, &rows).expect("samples");
-            let defs = all.remove(0).1.defs.into_iter();
-            let told = defs.filter_map(|it| match it {
-                SampleDef::Frame { frame, .. } => {
-                    Some(format!("{} {}", frame.file, frame.function))
-                }
-                _ => None,
-            });
-            told.collect::<Vec<_>>()
+            let chains = "(1, 3, 6, NULL, 0), (1, 1, 5, 1, 1), (1, 2, 5, 1, 2), (1, 4, 7, NULL, 3)";
+            told(&format!("/usr/lib/{library}"), chains)
         };
         let compiles = [
             "solver main",
@@ -450,5 +482,28 @@ mod tests {
         ];
         assert_eq!(frames("libnvrtc.so.13"), compiles);
         assert_eq!(frames("libmesh.so.1"), ["solver main", "<libc.so.6> getc"]);
+    }
+
+    /// A loop of a program without symbols was left out, and the rest of the samples were all that the CPU did.
+    #[test]
+    fn code_of_a_program_without_symbols_is_the_programs() {
+        let alone = "(1, 1, 5, 1, 0), (1, 2, 5, 1, 1)";
+        let launched = "/opt/nsight-systems/target-linux-sbsa-armv8/nsys-launcher";
+        assert_eq!(told(launched, alone), ["the program unresolved code"]);
+        assert_eq!(told("/home/a/jacobi", alone), ["jacobi unresolved code"]);
+        for other in [
+            "/usr/lib/libmesh.so.1",
+            "[Unknown]",
+            "/memfd:jit (deleted)",
+            "/usr/bin/python3.10",
+        ] {
+            assert_eq!(told(other, alone), [""; 0], "{other}");
+        }
+        // Where a function of it has a name, or a library's is the innermost, that is told alone.
+        let called = "(1, 1, 5, 1, 0), (1, 4, 7, NULL, 1)";
+        assert_eq!(told("/home/a/solver", called), ["solver main"]);
+        assert_eq!(told("/home/a/solver", "(1, 3, 5, 1, 0)"), [""; 0]);
+        let calls = "(1, 3, 6, NULL, 0), (1, 1, 5, 1, 1)";
+        assert_eq!(told("/home/a/solver", calls), ["<libc.so.6> getc"]);
     }
 }
