@@ -23,6 +23,12 @@ use trace::{Trace, short};
 /// So many odd steps, and as many of the others, say what the odd ones have more of.
 const LOOKED_AT: usize = 16;
 
+/// What takes this part of their longer time is told as all of it.
+const WHOLE: f64 = 0.9;
+
+/// What holds odd steps up: the bound, its name, the line that samples tell, and the part of the longer time that it takes.
+type Held = (Bound, String, Option<LineShare>, f64);
+
 /// Odd steps of one kind, together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OddSteps {
@@ -50,6 +56,9 @@ pub struct OddSteps {
     /// The line that is to blame, where samples tell.
     #[serde(skip)]
     pub line: Option<LineShare>,
+    /// What part of that longer time it takes.
+    #[serde(skip)]
+    part: f64,
     /// How many operations more one of them has than a typical step, where that is more than half of it.
     #[serde(skip)]
     operations: usize,
@@ -71,7 +80,8 @@ impl OddSteps {
         let count = kind.costly.len();
         let looked = OddAmong::at(steps, kind)?;
         let most = looked.idle(causes).or_else(|| looked.work(trace));
-        let (bound_by, mut named, line) = most.unwrap_or((Bound::Unknown, String::new(), None));
+        let (bound_by, mut named, line, part) =
+            most.unwrap_or((Bound::Unknown, String::new(), None, 1.0));
         if line.as_ref().is_some_and(LineShare::starts_workers) {
             named = named.replacen(LOADER, "starting the DataLoader's workers", 1);
         }
@@ -141,6 +151,7 @@ impl OddSteps {
             why,
             held: named,
             among,
+            part,
             operations,
             other_kind: String::new(),
             bound_by,
@@ -213,7 +224,11 @@ impl OddSteps {
             false => "takes",
         };
         let (more, part) = (duration(self.more_ns), percent(self.share));
-        let by = if self.operations > 0 { ", with" } else { " in" };
+        let by = match self.operations {
+            0 if self.part >= WHOLE => " in",
+            0 => &format!(", {} of it in", percent(self.part)),
+            _ => ", with",
+        };
         let why = why
             .as_ref()
             .map_or(String::new(), |it| format!("{by} {it}"));
@@ -398,7 +413,7 @@ impl<'s> OddAmong<'s> {
     }
 
     /// The cause of idle time that takes half of what they take more.
-    fn idle(&self, causes: &Causes<'_>) -> Option<(Bound, String, Option<LineShare>)> {
+    fn idle(&self, causes: &Causes<'_>) -> Option<Held> {
         let idle = |of: &[usize]| {
             let spans = self.steps.stretches(of.iter().copied());
             causes.idle_of_process(self.steps.process, &spans)
@@ -417,7 +432,9 @@ impl<'s> OddAmong<'s> {
         let is_exchange = |it: &&IdleCause| it.culprit.as_deref().is_some_and(is_mpi);
         let exchanged: Ns = odd.iter().filter(is_exchange).map(&beyond).sum();
         let exchanges = 2 * exchanged >= self.more;
-        let exchanges = exchanges.then(|| (Bound::Host, MPI_CALLS.to_owned(), None));
+        let part = |time| share(time, self.more);
+        let exchanges =
+            exchanges.then(|| (Bound::Host, MPI_CALLS.to_owned(), None, part(exchanged)));
         let place = |row: &IdleCause| row.line.as_ref().map(|it| it.place.clone());
         let is_own = !others.iter().any(|it| place(it) == place(most));
         if 2 * beyond(most) >= self.more {
@@ -428,10 +445,18 @@ impl<'s> OddAmong<'s> {
             let here = beyond(most) - (time(&idle(&[longest]), most) - usual);
             let more = self.more - (length(longest) - self.usual);
             if self.odd.len() > 1 && 2 * here < more {
-                let all = exchanges.or(Some((Bound::Unknown, EACH.to_owned(), None)));
+                let all = exchanges.or(Some((Bound::Unknown, EACH.to_owned(), None, 1.0)));
                 return all;
             }
-            return Some((bound(most.cause), culprit(most, is_own), most.line.clone()));
+            // By one name it may hold up what waits for a sync and what does not.
+            let same = |it: &&IdleCause| (&it.culprit, place(it)) == (&most.culprit, place(most));
+            let held = part(odd.iter().filter(same).map(&beyond).sum());
+            return Some((
+                bound(most.cause),
+                culprit(most, is_own),
+                most.line.clone(),
+                held,
+            ));
         }
         // What goes by many names may all be of one line.
         let at = |line: &LineShare| -> Ns {
@@ -444,12 +469,12 @@ impl<'s> OddAmong<'s> {
         let line = lines
             .max_by_key(|it| at(it))
             .filter(|it| 2 * at(it) >= self.more);
-        let by_line = line.map(|it| (Bound::Host, it.culprit(), Some(it.clone())));
+        let by_line = line.map(|it| (Bound::Host, it.culprit(), Some(it.clone()), part(at(it))));
         by_line.or(exchanges)
     }
 
     /// The kernel that takes half of what they take more, else kernels together.
-    fn work(&self, trace: &Trace) -> Option<(Bound, String, Option<LineShare>)> {
+    fn work(&self, trace: &Trace) -> Option<Held> {
         let of = |steps: &[usize]| {
             let mut by: BTreeMap<String, Ns> = BTreeMap::new();
             let spans = steps.iter().map(|&it| self.steps.spans[it]);
@@ -465,7 +490,8 @@ impl<'s> OddAmong<'s> {
         });
         let (most, name) = beyond.max()?;
         let name = cut_middle(&short::short(&name), NAME_MAX);
-        (2 * most >= self.more).then_some((Bound::Compute, name, None))
+        let part = share(most, self.more);
+        (2 * most >= self.more).then_some((Bound::Compute, name, None, part))
     }
 }
 

@@ -955,6 +955,16 @@ fn saving(count: i64, saves: fn(i64) -> bool, time: Ns) -> Verdict {
 
 /// The same, or the recorder is at work meanwhile.
 fn held_up(count: i64, saves: fn(i64) -> bool, time: Ns, range: Option<&str>) -> Verdict {
+    held_in_part(count, saves, (time, time), range)
+}
+
+/// The same, where the range, or the call, takes a part of that time.
+fn held_in_part(
+    count: i64,
+    saves: fn(i64) -> bool,
+    (time, part): (Ns, Ns),
+    range: Option<&str>,
+) -> Verdict {
     let mut scene = Scene::new();
     let mut now = 0;
     for step in 0..count {
@@ -962,7 +972,8 @@ fn held_up(count: i64, saves: fn(i64) -> bool, time: Ns, range: Option<&str>) ->
         if saves(step) {
             match range {
                 None => scene.overhead("Activity Buffer Flush", now, now + time),
-                Some(it) => scene.range(RangeKind::Nvtx, it, 0, now, now + time),
+                Some(it) if it.starts_with("cu") => scene.call(it, now, now + part),
+                Some(it) => scene.range(RangeKind::Nvtx, it, 0, now, now + part),
             };
             now += time;
         }
@@ -1483,6 +1494,18 @@ fn a_step_in_which_torch_compiles_again_is_told_what_to_change() {
     let (sentence, advice) = told("TorchDynamo Cache Lookup");
     sentence.must_lack("compiles");
     advice.must_lack("dynamic=True");
+}
+
+/// All of the longer time was given to what holds most of it.
+#[test]
+fn what_takes_a_part_of_odd_steps_is_told_with_its_part() {
+    let told = |part| {
+        let times = (20_000_000, part);
+        held_in_part(12, |step| step == 5, times, Some("cudaMalloc")).text
+    };
+    told(14_000_000)
+        .must_begin("1 of 12 steps takes 20.0 ms more, 70 % of it in cudaMalloc: 38 % of the");
+    told(19_000_000).must_begin("1 of 12 steps takes 20.0 ms more in cudaMalloc: 38 % of the");
 }
 
 #[test]
