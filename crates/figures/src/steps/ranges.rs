@@ -72,7 +72,7 @@ impl Group {
     /// Whether so many may be steps, by their names and times.
     fn may_be_steps(&self, fewest: usize) -> bool {
         self.spans.len() >= fewest
-            && !cases::LIBRARYS_RANGE.holds(!self.is_counted && self.name.contains("::"))
+            && !cases::LIBRARYS_RANGE.holds(!self.is_counted && is_librarys(&self.name))
             && !counts_layers(&self.name)
             && !cases::OVERLAPPING_RANGES.holds(!are_apart(&self.spans))
     }
@@ -83,6 +83,18 @@ impl Group {
         name.contains("warmup")
     }
 }
+
+/// Whether a library's code is in a range of this name: an op of PyTorch, or a call of a library of NVIDIA's, which marks its own.
+fn is_librarys(name: &str) -> bool {
+    let is_call = |of: &str| {
+        let rest = name.strip_prefix(of);
+        rest.is_some_and(|it| it.starts_with(|it: char| it.is_ascii_uppercase()))
+    };
+    name.contains("::") || LIBRARIES.split(' ').any(is_call)
+}
+
+/// How calls of libraries begin that mark them, before a word with a capital.
+const LIBRARIES: &str = "cudnn cublas cublasLt cublasXt cusparse cusolver cusolverDn cufft curand cutensor nccl nvshmem";
 
 pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Answer {
     let repeats = groups(trace, process, window, (RangeKind::Repeat, ""));

@@ -483,7 +483,12 @@ fn ranges_mark_steps() {
         assert_eq!((steps.main().median_ns, steps.steady.clone()), (700, 0..9));
     }
     // A library's own functions, and too few: no steps.
-    assert_eq!(find(&marked(|_| "aten::linear".to_owned(), 10), None), []);
+    for library in ["aten::linear", "cudnnBackendExecute", "cublasLtMatmul"] {
+        let librarys = marked(|_| library.to_owned(), 10);
+        assert_eq!(find(&librarys, None), [], "{library}");
+    }
+    let own = find(&marked(|_| "cudnn_benchmark".to_owned(), 10), None);
+    assert_eq!(own[0].spans.len(), 10);
     assert_eq!(find(&marked(|i| format!("ProfilerStep#{i}"), 1), None), []);
     // Of two that a profiler marks the first is whole.
     let two = find(&marked(|i| format!("ProfilerStep#{i}"), 2), None);
