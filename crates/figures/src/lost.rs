@@ -14,10 +14,17 @@ use trace::{Lane, LaneKind, SourceKind, Trace};
 
 const GRAPHS: &str = "graph launches";
 const KERNELS: &str = "launched kernels";
+/// Functions of libraries that launch each time, as libraries mark them: TensorRT, cuDNN, cuBLAS.
+const LAUNCHING: [&str; 3] = [
+    "ExecutionContext::enqueue",
+    "cudnnBackendExecute",
+    "cublasLtMatmul",
+];
 
 /// Launches that left no operation, though they returned no error.
 pub struct Lost {
     calls: Vec<CallId>,
+    lost: usize,
     of: usize,
     /// What they are called.
     what: &'static str,
@@ -44,7 +51,11 @@ impl Lost {
 
     /// Those of graphs, else those of kernels, that began in a part, or all. `None` where they are few.
     pub fn of(trace: &Trace, graph: &Graph, part: Option<Span>) -> Option<Lost> {
-        if !has_bare(graph) {
+        if let Some(uncalled) = uncalled(trace, part) {
+            return Some(uncalled);
+        }
+        // Where nothing has a record, all are missing.
+        if !has_bare(graph) || trace.operations_extent().is_none() {
             return None;
         }
         // Nodes whose launch is unknown may be those of any.
@@ -80,6 +91,7 @@ impl Lost {
         let of = all.len();
         all.retain(|call| is_lost(call) && by.contains_key(&graph.process(trace, *call)));
         (all.len() > 1).then(|| Lost {
+            lost: all.len(),
             calls: all,
             of,
             what,
@@ -101,9 +113,47 @@ impl Lost {
 
     /// "30 of 40 graph launches have no GPU records".
     pub fn text(&self) -> String {
-        let (lost, of) = (count(self.calls.len() as u64), count(self.of as u64));
-        format!("{lost} of {of} {} have no GPU records", self.what)
+        let (lost, of) = (count(self.lost as u64), count(self.of as u64));
+        match LAUNCHING.contains(&self.what) {
+            true => format!(
+                "{lost} of {of} `{}` have no records of CUDA calls",
+                self.what
+            ),
+            false => format!("{lost} of {of} {} have no GPU records", self.what),
+        }
     }
+}
+
+/// Most calls of a library's function that launches, where no call of CUDA is on record.
+fn uncalled(trace: &Trace, part: Option<Span>) -> Option<Lost> {
+    let names = trace.names();
+    let is_there = |it: &&'static str| {
+        let mut all = (0..names.len() as u32).map(|id| names.full(id));
+        all.any(|name| name.starts_with(it))
+    };
+    let is_nsys = trace.source.kind == SourceKind::Nsys;
+    let known: Vec<_> = LAUNCHING.into_iter().filter(is_there).collect();
+    if !is_nsys || known.is_empty() {
+        return None;
+    }
+    let mut by = ranges(trace).into_iter();
+    by.find_map(|((process, name), mut spans)| {
+        // A function of TensorRT has its version behind the name.
+        let name = name.trim_end_matches(['V', '#']);
+        let what = known.iter().find(|it| **it == name)?;
+        spans.retain(|it| part.is_none_or(|of| of.contains(it.start)));
+        let calls = || trace.threads_in(process).map(|it| it.1);
+        let is_bare = |it: &&Span| calls().all(|lane| lane.starting(**it).is_empty());
+        let (lost, of) = (spans.iter().filter(is_bare).count(), spans.len());
+        let is_lost = calls().next().is_some() && cases::LOOP_MIN.is_reached_by(lost);
+        (is_lost && 2 * lost > of).then(|| Lost {
+            calls: Vec::new(),
+            lost,
+            of,
+            what,
+            processes: [process].into_iter().collect(),
+        })
+    })
 }
 
 /// "recording ended before 923 of 1,556 launched kernels ran": of a file, in which they are all there is.

@@ -10,11 +10,8 @@ use causes::launched;
 use figures::lost::{Lost, Silent, has_bare, launches_of};
 
 pub(super) fn check(scope: &Scope) -> Option<Finding> {
-    if !has_bare(scope.causes.graph()) {
-        return None;
-    }
     let Some(lost) = Lost::of(scope.trace, scope.causes.graph(), None) else {
-        return blind(scope);
+        return has_bare(scope.causes.graph()).then(|| blind(scope))?;
     };
     let at = lost.calls().iter();
     let at = at.map(|&call| Occurrence::Row(scope.causes.graph().calls.at(call)));

@@ -1,6 +1,7 @@
 //! Rules that look at launches of CUDA graphs, and at communication.
 
 use super::*;
+use activity::RangeKind;
 use trace::SourceKind;
 use trace::testing::Sentence;
 
@@ -73,6 +74,8 @@ fn launches_of_graphs_without_records_leave_no_verdict() {
             "{found:?}"
         );
     }
+    // Where nothing at all has a record, no option for graphs brings it.
+    assert_eq!(all_of(&mut replays(50_000, true, |_| true)), []);
 }
 
 /// Forty launches, each of which leaves a kernel of 90 us behind but some.
@@ -102,6 +105,33 @@ fn launches_of_kernels_without_records_leave_no_verdict() {
     ] {
         assert_eq!(of(few), None);
     }
+}
+
+/// Forty calls of TensorRT, and their launches are on record in some of them: the time without was read as idle.
+#[test]
+fn calls_of_a_library_that_launch_nothing_on_record_leave_no_verdict() {
+    let of = |name: &str, recorded: i64| {
+        let mut scene = Scene::new();
+        for i in 0..40 {
+            let at = i * 100_000;
+            scene.range(RangeKind::Nvtx, name, 0, at, at + 50_000);
+            if i < recorded {
+                scene.call("cuLaunchKernelEx", at + 10_000, at + 15_000);
+                scene.kernel("k", 7, at + 20_000, at + 90_000);
+            }
+        }
+        let mut trace = scene.trace();
+        trace.source.kind = SourceKind::Nsys;
+        let all = in_scope(&trace, None, PEAKS, all).into_iter();
+        let mut lost = all.filter(|it| it.rule == Rule::LostRecords);
+        lost.next().map(|it| it.title)
+    };
+    let lost = of("ExecutionContext::enqueueV3", 2).expect("found");
+    lost.must_begin("38 of 40 `ExecutionContext::enqueue` have no records of CUDA calls: ");
+    assert_eq!(of("ExecutionContext::enqueueV3", 36), None);
+    // What a program marks may be anything, and a collective is launched behind its call.
+    assert_eq!(of("enqueue", 2), None);
+    assert_eq!(of("ncclAllReduce", 2), None);
 }
 
 /// Short kernels launched one by one beside a graph are what a larger graph would hold.
