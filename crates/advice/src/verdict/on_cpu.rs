@@ -8,6 +8,7 @@ use activity::text::{NAME_MAX, cut_middle, printable};
 use activity::units::{count, duration, percent, share};
 use activity::{Ns, RangeKind, Span, What};
 use causes::first_use;
+use causes::graph::CallKind;
 use causes::stacks::StackCounts;
 use figures::steps::without_numbers;
 use findings::asleep;
@@ -27,6 +28,10 @@ const AROUND: f64 = 0.95;
 
 /// Calls of less tell nothing of what was done first.
 const LONG_CALL: Ns = 1_000_000;
+
+/// What to do about calls that come with each launch.
+const WAIT_LESS: &str = "wait only where the CPU needs a result";
+const TAKE_ONCE: &str = "take memory once, before the loop";
 
 /// What a range is called that has no name.
 const NAMELESS: &str = "?";
@@ -79,11 +84,11 @@ pub(super) fn told(trace: &Trace) -> (Option<String>, Vec<String>) {
     // What is told beside a table of all calls is of all threads.
     let each = lanes.filter_map(|it| Work::of(trace, it.0, None));
     let every = each.reduce(Work::with);
-    let every = every.iter().map(|it| (it, "CUDA calls"));
     let others = known.clone().filter(|it| it.1 != "CUDA calls");
-    let told = every.chain(others);
+    let told = every.iter().map(|it| (it, "CUDA calls")).chain(others);
     let told = told.filter_map(|(work, what)| work.list(what));
-    let told = told.chain(sampled(trace)).collect();
+    let habits = every.iter().flat_map(Work::habits);
+    let told = told.chain(habits).chain(sampled(trace)).collect();
     let most = known.find_map(|it| it.0.most());
     // Of a thread that waits nobody is at work.
     let own = ranges
@@ -181,6 +186,30 @@ impl Work {
             };
         }
         self
+    }
+
+    /// What it does for every other launch at least, in calls that take this part of all: "2,951 syncs for 3,402 launches take 264 ms".
+    fn habits(&self) -> Vec<String> {
+        let of = |is_one: fn(&str) -> bool| {
+            let those = self.by.iter().filter(|it| is_one(it.0)).map(|it| it.1);
+            those.fold((0, 0), |sum, it| (sum.0 + it.count, sum.1 + it.own))
+        };
+        let is_launch =
+            |it: &str| matches!(CallKind::of(it), CallKind::Launch | CallKind::GraphLaunch);
+        let launches = of(is_launch).0;
+        let told = |what: &str, is_one, advice: &str| {
+            let (number, time) = of(is_one);
+            let is_much = cases::LARGE_SHARE.is_reached_by(share(time, self.time()));
+            let is_habit = cases::LOOP_MIN.is_reached_by(launches.min(number) as usize);
+            (is_much && is_habit && 2 * number >= launches).then(|| {
+                let (number, launches) = (count(number), count(launches));
+                let time = duration(time);
+                format!("{number} {what} for {launches} launches take {time}: {advice}")
+            })
+        };
+        let syncs = told("syncs", |it| CallKind::of(it).is_wait(), WAIT_LESS);
+        let memory = told("allocations and frees", first_use::is_allocation, TAKE_ONCE);
+        syncs.into_iter().chain(memory).collect()
     }
 
     fn time(&self) -> Ns {
@@ -284,6 +313,29 @@ mod tests {
         let all = told(&scene.trace()).1;
         let calls = "CUDA calls: `cudaMalloc` 8.00 ms (2, one of 6.00 ms), `cudaFree` 3.00 ms";
         assert_eq!(all, [calls]);
+    }
+
+    #[test]
+    fn calls_that_come_with_each_launch_are_counted() {
+        // Twenty launches of 5 ms in all; a wait of 1 ms behind each or each fourth one, memory for each or for none.
+        let told = |waits: usize, memory: Ns| {
+            let mut scene = Scene::new();
+            for i in 0..20 {
+                let at = i as Ns * 10 * MS;
+                scene.call("cudaLaunchKernel", at, at + MS / 4);
+                if i % waits == 0 {
+                    scene.call("cudaStreamSynchronize", at + MS, at + 2 * MS);
+                }
+                scene.call("cudaMalloc", at + 3 * MS, at + 3 * MS + memory);
+                scene.call("cudaFree", at + 5 * MS, at + 5 * MS + memory);
+            }
+            told(&scene.trace()).1.split_off(1)
+        };
+        let syncs = "20 syncs for 20 launches take 20.0 ms: wait only where the CPU needs a result";
+        let memory = "40 allocations and frees for 20 launches take 40.0 ms: take memory once, before the loop";
+        assert_eq!(told(1, MS), [syncs, memory]);
+        assert_eq!(told(1, MS / 100), [syncs]);
+        assert_eq!(told(4, MS / 100), [""; 0]);
     }
 
     #[test]
