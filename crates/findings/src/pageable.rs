@@ -25,6 +25,9 @@ const FASTEST: f64 = 57.0;
 /// Autograd's copy of a gradient to where the tensor lies that `.to()` brought to the GPU.
 const TO_CPU: &str = "ToCopyBackward0";
 
+/// What else is said of copies that most likely bring what they brought before.
+const SAME: &str = " The thread that copies writes no new data between rounds: what stays the same, keep on the GPU.";
+
 /// PyTorch's operators that make data up.
 const DRAWS: [&str; 5] = [
     "aten::rand",
@@ -84,12 +87,30 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
             .and_then(|link| format!("pin:{link}GB/s").parse().ok()),
         ..scope.found(figures.span_ns, saving, &at)
     };
+    let unwritten = || {
+        uploads::unwritten(
+            scope.trace,
+            scope.causes.graph(),
+            figures.index,
+            figures.span,
+        )
+    };
+    let is_cuda = scope.framework() == Framework::Cuda;
+    let is_same = !is_once && is_cuda && cases::LOOP_MIN.is_reached_by(pins.count as usize) && {
+        let (number, time) = unwritten();
+        cases::LOOP_MIN.is_reached_by(number)
+            && cases::LARGE_SHARE.is_reached_by(figures.part(time))
+    };
     Some(match is_once {
         true => Finding {
             advice: "The program moves this once: make it on the GPU, or load it there.".to_owned(),
             change: scope.change("create", line.as_ref()),
             cure: "making data on the GPU",
             refused: Some("what is moved once is not worth pinning".to_owned()),
+            ..pins
+        },
+        false if is_same => Finding {
+            advice: pins.advice + SAME,
             ..pins
         },
         false => pins,

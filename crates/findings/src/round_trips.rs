@@ -9,10 +9,8 @@ use activity::units::{bytes, duration, percent};
 use activity::{Copy, Direction, Ns, Span, What};
 use causes::graph::CallId;
 use causes::{Gap, Piece};
+use figures::uploads::CPU_RATE;
 use rustc_hash::{FxHashMap, FxHashSet};
-
-/// The CPU goes through memory no faster, in GB/s. Measured: a core of a server reads and writes 10 to 20.
-const CPU_RATE: u64 = 50;
 
 /// What is kept of a sequence that grows comes in so many sizes.
 const SIZES: usize = 8;

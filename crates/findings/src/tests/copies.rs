@@ -502,6 +502,43 @@ fn copying_all_the_while() {
 
 /// Results of 4 MiB, each fetched by a call that waits: of pageable memory that is no matter of syncs.
 #[test]
+fn what_nobody_writes_between_rounds_may_stay_on_the_gpu() {
+    // Twelve rounds: 64 MiB up and down at 10 GB/s, a kernel between, and so long in no call. At 50 GB/s it takes 1.34 ms to write them.
+    let advice = |pause: Ns, kernel: &str| {
+        let mut scene = Scene::new();
+        let mut at = 0;
+        for _ in 0..12 {
+            for direction in [Direction::H2D, Direction::D2H] {
+                let copy = pinned(direction, 1, 64 << 20);
+                let memory = MemoryKind::Pageable;
+                let copy = match direction {
+                    Direction::H2D => Copy {
+                        from: memory,
+                        ..copy
+                    },
+                    _ => Copy { to: memory, ..copy },
+                };
+                let end = at + 6_710_886;
+                scene.call("cudaMemcpy", at, end);
+                scene.copy_of(copy, at, end);
+                if direction == Direction::H2D {
+                    scene.call("cudaLaunchKernel", end + 2_000, end + 6_000);
+                    scene.kernel(kernel, 1, end + 8_000, end + 300_000);
+                }
+                at = end + 10_000;
+            }
+            at += pause;
+        }
+        sick("pageable-copy", &mut scene).advice
+    };
+    let same = "writes no new data between rounds";
+    advice(20_000, "add").must_have(same);
+    advice(1_400_000, "add").must_lack(same);
+    // Another process brings PyTorch its batches.
+    advice(20_000, "void at::native::add").must_lack(same);
+}
+
+#[test]
 fn a_blocking_copy_of_pageable_memory_is_no_sync() {
     let scene = |to| {
         let mut scene = Scene::new();
