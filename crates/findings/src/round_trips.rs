@@ -117,9 +117,12 @@ fn arrays(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !scope.has_name(is_of_region) {
         return None;
     }
-    let (at, moved, all) = trips(scope, f);
-    // What comes down took about as long.
-    let time = f.copy_ns.min(2 * at.iter().map(|it| it.0).sum::<Ns>());
+    let Trips {
+        at,
+        moved,
+        all,
+        time,
+    } = trips(scope, f);
     let is_loop = cases::FEW_WAITS_MIN.is_reached_by(at.len()) && 2 * moved >= all;
     if !is_loop || !cases::LARGE_SHARE.is_reached_by(f.part(time)) {
         return None;
@@ -146,30 +149,44 @@ fn arrays(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     })
 }
 
-/// Large copies up behind a kernel of a region that each follow a copy down of as many bytes at once. Beside them what they move, and
-/// what all copies up do.
-fn trips(scope: &Scope, f: &DeviceFigures) -> (Vec<(Ns, Occurrence)>, u64, u64) {
+/// Large copies up behind a kernel of a region that each follow a copy down of as many bytes at once.
+#[derive(Default)]
+struct Trips {
+    at: Vec<(Ns, Occurrence)>,
+    /// Bytes that they move, and that all copies up do.
+    moved: u64,
+    all: u64,
+    /// How long both ways take.
+    time: Ns,
+}
+
+/// What of them lies in the time looked at. The other half of one may lie before it, or behind.
+fn trips(scope: &Scope, f: &DeviceFigures) -> Trips {
     let graph = scope.causes.graph();
-    let (mut at, mut moved, mut all) = (Vec::new(), 0, 0);
+    let mut trips = Trips::default();
     let (mut down, mut since, mut is_region) = (Vec::new(), Ns::MIN, false);
     let names = scope.trace.names();
-    let ops = graph.ops.of_device(f.index).iter();
-    for &op in ops.filter(|op| f.span.contains(graph.ops.start[**op as usize])) {
+    for &op in graph.ops.of_device(f.index) {
         let span = graph.ops.span(op);
+        let is_in = |it: Span| f.span.contains(it.start);
+        let in_part = |it: Span| if is_in(it) { it.len() } else { 0 };
         match graph.what(scope.trace, op) {
             What::Copy(it) if it.bytes <= Copy::TINY_BYTES => {}
             What::Copy(it) if it.direction == Direction::D2H => {
-                down.push(it.bytes);
+                down.push((it.bytes, span));
                 since = span.end;
             }
             What::Copy(it) if it.direction == Direction::H2D => {
-                all += it.bytes;
+                trips.all += if is_in(span) { it.bytes } else { 0 };
                 let is_at_once = span.start.saturating_sub(since) < (it.bytes / CPU_RATE) as Ns;
-                let same = down.iter().position(|bytes| *bytes == it.bytes);
+                let same = down.iter().position(|of| of.0 == it.bytes);
                 if let Some(same) = same.filter(|_| is_at_once && is_region) {
-                    down.swap_remove(same);
-                    moved += it.bytes;
-                    at.push((span.len(), Occurrence::Row(graph.ops.place(op))));
+                    trips.time += in_part(down.swap_remove(same).1) + in_part(span);
+                    if is_in(span) {
+                        trips.moved += it.bytes;
+                        let place = graph.ops.place(op);
+                        trips.at.push((span.len(), Occurrence::Row(place)));
+                    }
                     since = span.end;
                 }
             }
@@ -180,5 +197,5 @@ fn trips(scope: &Scope, f: &DeviceFigures) -> (Vec<(Ns, Occurrence)>, u64, u64) 
             _ => {}
         }
     }
-    (at, moved, all)
+    trips
 }
