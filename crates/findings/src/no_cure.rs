@@ -316,7 +316,7 @@ fn most_named(scope: &Scope, f: &DeviceFigures, time: Ns) -> Option<String> {
         let name = |it: &Piece| Some((scope.causes.host_name(it.culprit)?, it.span.len()));
         named.extend(pieces.iter().filter(own).filter_map(name));
     }
-    let (most, held) = sum_by(named.into_iter()).into_iter().next()?;
+    let (most, held) = sum_by(named).into_iter().next()?;
     let name = describe::host_name(scope.trace, most);
     (4 * held >= time).then(|| format!(", above all in {name} ({})", duration(held)))
 }

@@ -339,13 +339,7 @@ fn an_exchange_that_waits_in_each_step_waits_for_a_rank() {
                 scene.kernel("ncclDevKernel_SendRecv(…)", 23, at, at + took);
                 at += took;
             }
-            scene.range(
-                activity::RangeKind::CpuOp,
-                "AddBackward0",
-                0,
-                at,
-                at + 9_000,
-            );
+            scene.range(RangeKind::CpuOp, "AddBackward0", 0, at, at + 9_000);
             scene.kernel("void at::native::gemm", 7, at, at + 20_000_000);
             at += 20_000_000;
         }
@@ -367,9 +361,9 @@ fn short_collectives_want_larger_buckets() {
     let found = |took: Ns, range: &str| {
         let mut scene = Scene::new();
         for at in (0..10).map(|it| it * 4 * took) {
-            scene.range(activity::RangeKind::CpuOp, range, 0, at, at + took / 2);
+            scene.range(RangeKind::CpuOp, range, 0, at, at + took / 2);
             scene.range(
-                activity::RangeKind::CpuOp,
+                RangeKind::CpuOp,
                 "AddBackward0",
                 0,
                 at + took / 2,
@@ -488,13 +482,7 @@ fn half_graphed(length: Ns, waits: bool, range: &str) -> Vec<Finding> {
                 );
             }
         }
-        scene.range(
-            activity::RangeKind::Nvtx,
-            range,
-            0,
-            at + 505_000,
-            at + 990_000,
-        );
+        scene.range(RangeKind::Nvtx, range, 0, at + 505_000, at + 990_000);
     }
     in_scope(&scene.trace(), None, PEAKS, |scope| {
         let mut steps = scope.clone();
