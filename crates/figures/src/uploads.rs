@@ -39,8 +39,7 @@ pub const CPU_RATE: u64 = 50;
 /// Of fewer bytes a pause between two calls is long enough to write them.
 const LARGE: u64 = 1 << 20;
 
-/// How many uploads in a part bring what the thread that copies had no time to write, since it brought as much before the last kernel.
-/// And how long they take.
+/// How many uploads in a part bring what their thread had no time to write since the last kernel. And how long they take.
 pub fn unwritten(trace: &Trace, graph: &Graph, device: usize, part: Span) -> (usize, Ns) {
     let (calls, ops) = (&graph.calls, &graph.ops);
     let mut free: FxHashMap<LaneId, Vec<Ns>> = FxHashMap::default();
