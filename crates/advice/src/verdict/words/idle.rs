@@ -118,7 +118,8 @@ impl Told<'_> {
                 (time, ["before first launches".to_owned(), String::new()])
             }
             Some((CpuWork::Late, time)) => {
-                (time, [waiting, "processes that start later".to_owned()])
+                let why = "waiting for processes that start later";
+                (time, [why.to_owned(), String::new()])
             }
             Some((CpuWork::Pages, time)) => {
                 let at = self.line.map(|line| format!(" in {}", line.culprit()));
