@@ -133,7 +133,7 @@ fn what_the_second_gpu_waits_for_is_told() {
 }
 
 #[test]
-fn a_cure_says_whose_it_is_where_something_is_selected() {
+fn a_cure_says_which_finding_it_is_of() {
     for is_selected in [false, true] {
         let mut app = named("sync_points");
         lines(&mut app, (120, 40));
@@ -142,9 +142,7 @@ fn a_cure_says_whose_it_is_where_something_is_selected() {
         }
         app.act(Action::Predict);
         let told = lines(&mut app, (120, 40)).join("\n");
-        assert!(told.contains("predicted with no-sync"), "{told}");
-        let is_told = told.contains("finding 1: predicted with");
-        assert_eq!(is_told, is_selected, "{told}");
+        assert!(told.contains("finding 1: predicted with no-sync"), "{told}");
     }
 }
 

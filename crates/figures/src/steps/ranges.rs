@@ -84,7 +84,7 @@ impl Group {
     }
 }
 
-/// Whether a library's code is in a range of this name: an op of PyTorch, or a call of a library of NVIDIA's, which marks its own.
+/// Whether a library's code is in a range of this name: an op of PyTorch, or a call that a library of NVIDIA's marks.
 fn is_librarys(name: &str) -> bool {
     let is_call = |of: &str| {
         let rest = name.strip_prefix(of);
