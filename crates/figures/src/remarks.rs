@@ -108,7 +108,9 @@ pub(crate) fn find(name: &str, shapes: &[ShapeRow], info: &DeviceInfo) -> Vec<St
     }
     let families = FAMILIES.iter().filter(|it| has_any(name, it.0));
     told.extend(families.map(|it| it.1.to_owned()));
-    if name.contains("tensorop") && has_any(name, UNALIGNED) && !name.contains("_align16") {
+    // One double at once is all that a kernel of doubles needs.
+    let is_unaligned = has_any(name, UNALIGNED) && !has_any(name, "_align16 d884 dgemm");
+    if name.contains("tensorop") && is_unaligned {
         told.push(PAD.to_owned());
     }
     let splits = has_any(&name.to_ascii_lowercase(), FP32_ATTENTION) && info.capability.0 >= 8;
@@ -237,6 +239,7 @@ mod tests {
             of(8),
             of(16),
             "cutlass_80_simt_sgemm_128x64_tn_align1".to_owned(),
+            "cutlass_80_tensorop_d884gemm_64x64_16x4_nn_align1".to_owned(),
         ] {
             assert!(!told(&aligned).contains("multiples of 8"), "{aligned}");
         }

@@ -152,6 +152,9 @@ fn ranges_that_differ_in_numbers_alone_are_one_place() {
     assert!(layers.ends_with("waiting for load_layer_#"), "{layers}");
     let others = told(|i| "x".repeat(i as usize + 1));
     assert!(others.ends_with("in CPU work"), "{others}");
+    // Of four each holds a quarter: one of them is told.
+    let four = told(|i| "y".repeat(i as usize % 4 + 1));
+    assert!(four.contains("in CPU work, above all y"), "{four}");
 }
 
 /// Sixteen kernels, before each of which the CPU is in one of these calls for 9 of 10 ms.

@@ -22,6 +22,9 @@ fn takes_memory(name: &str) -> bool {
     is_allocation(name) || pins(name)
 }
 
+/// A name with this part of what no name holds most of is told.
+const SPREAD_MIN: f64 = 0.2;
+
 /// So many names that differ in numbers alone are of one place.
 const NUMBERED_MIN: usize = 3;
 
@@ -160,9 +163,25 @@ impl Told<'_> {
                 }
                 (None, None) => match self.numbered() {
                     Some((name, time)) if share(time, all) >= MOST => (time, [waiting, name]),
-                    _ => (all, ["in CPU work".to_owned(), String::new()]),
+                    _ => (all, self.spread(all)),
                 },
             },
+        }
+    }
+
+    /// CPU work that no name holds most of: the one that holds the largest part of it, where that is a fifth.
+    fn spread(&self, all: Ns) -> [String; 2] {
+        let named = self.split.host_by.iter().filter_map(|it| match it {
+            (&CpuWork::Name(id), &time) => Some((time, id)),
+            _ => None,
+        });
+        let most = named.max().filter(|it| share(it.0, all) >= SPREAD_MIN);
+        match most {
+            Some((_, id)) => [
+                "in CPU work, above all".to_owned(),
+                host_name(self.trace, id),
+            ],
+            None => ["in CPU work".to_owned(), String::new()],
         }
     }
 
