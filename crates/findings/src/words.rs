@@ -66,6 +66,8 @@ impl Finding {
             {
                 String::new()
             }
+            // Where records are lost nobody knows what waits.
+            _ if self.is_moved() && self.inside_ns.is_none() => String::new(),
             _ if self.is_moved() => match share(self.weight(), self.bound_ns) {
                 NEARLY_ALL.. => "; the GPU waits for it".to_owned(),
                 0.0 => "; the GPU waits for none of it".to_owned(),
