@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use activity::{Ns, Span};
+use causes::graph::{CallId, Graph};
 use trace::{CallIndex, Trace};
 
 /// How long operations waited from the start of their host call to their own start.
@@ -52,6 +53,27 @@ pub fn waits(trace: &Trace, calls: &CallIndex, device: usize, window: Option<Spa
         }
     }
     waits
+}
+
+/// Calls in a part that make streams and destroy them, where they do both again and again. And how long they take.
+pub fn streams_anew(trace: &Trace, graph: &Graph, part: Span) -> Option<(u64, Ns)> {
+    let (mut made, mut destroyed, mut time) = (0, 0, 0);
+    for call in 0..graph.calls.len() as CallId {
+        let span = graph.calls.span(call);
+        if !part.contains(span.start) {
+            continue;
+        }
+        let name = graph.function(trace, call);
+        let counts = match () {
+            () if name.contains("StreamCreate") => &mut made,
+            () if name.contains("StreamDestroy") => &mut destroyed,
+            () => continue,
+        };
+        *counts += 1;
+        time += span.len();
+    }
+    let is_loop = cases::LOOP_MIN.is_reached_by(made.min(destroyed));
+    is_loop.then_some(((made + destroyed) as u64, time))
 }
 
 fn delay(waits: &[Span]) -> LaunchDelay {

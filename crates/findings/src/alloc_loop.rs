@@ -7,12 +7,13 @@ use super::{Finding, Occurrence, Rule, Scope, cold_start, longest_first};
 use ::program::Framework;
 use activity::stats::lower_median;
 use activity::text::counted;
-use activity::units::{duration, share};
+use activity::units::{count, duration, share};
 use activity::{NameId, Ns, Span, What};
 use causes::graph::NONE;
 use causes::stacks::StackCounts;
 use causes::{Gap, Group, Piece, first_use};
 use figures::DeviceFigures;
+use figures::launches::streams_anew;
 
 /// What a call is to this rule, by its name.
 #[derive(Clone, Copy, PartialEq)]
@@ -96,6 +97,12 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         _ if is_pinned => (OF_PINNED, "", ""),
         _ => (OF_LOOP, "reuse", ""),
     };
+    let streams = streams_anew(scope.trace, scope.causes.graph(), span);
+    let streams = streams.filter(|it| cases::WORTH_SHARE.is_reached_by(share(it.1, span.len())));
+    let streams = streams.map_or_else(String::new, |(number, time)| {
+        let (number, time) = (count(number), duration(time));
+        format!(" Make streams once, too: {number} calls make and destroy some in {time}.")
+    });
     let line = calls.seen.telling(scope.trace);
     let waits = scope.devices.iter().max_by_key(|f| f.idle_ns);
     let mut beside = waits.map_or(0, |f| scope.ahead(f, bound, |_| false));
@@ -127,7 +134,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             },
             seen_at(line.as_ref()),
         ),
-        advice: advice.to_owned(),
+        advice: advice.to_owned() + &streams,
         change: scope.change(change, line.as_ref()),
         cure,
         beside_ns: beside.min(idle - bound),

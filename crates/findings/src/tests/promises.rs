@@ -29,6 +29,27 @@ fn a_step_in_one_jit_may_save_its_short_kernels_too() {
 }
 
 #[test]
+fn streams_that_are_made_anew_with_memory_are_told_with_it() {
+    // Twenty rounds of 100 us with memory of their own; a stream for each takes so long to make, and as long to destroy.
+    let advice = |stream: Ns| {
+        let mut scene = Scene::new();
+        for at in (0..20).map(|i| i * 100_000) {
+            scene.call("cudaStreamCreate", at, at + stream);
+            scene.call("cudaMallocAsync", at + 10_000, at + 30_000);
+            scene.call("cudaLaunchKernel", at + 31_000, at + 34_000);
+            scene.kernel("k", 1, at + 40_000, at + 60_000);
+            scene.call("cudaFreeAsync", at + 62_000, at + 82_000);
+            scene.call("cudaStreamDestroy", at + 84_000, at + 84_000 + stream);
+        }
+        sick("alloc-in-loop", &mut scene).advice
+    };
+    // One is made before the first kernel, and one destroyed behind the last.
+    let told = " Make streams once, too: 38 calls make and destroy some in 190 µs.";
+    advice(5_000).must_end(told);
+    advice(500).must_lack("streams");
+}
+
+#[test]
 fn the_function_that_most_allocating_takes_is_named() {
     let scene = |free: Ns| {
         let mut scene = Scene::new();
