@@ -10,6 +10,9 @@ use activity::units::{count, duration, percent, share};
 /// Operations of names that only one side has are said from this share of its operations' time on.
 const FOREIGN_MIN: f64 = 0.01;
 
+/// From this share on, on both sides, they run different kernels.
+const MOST: f64 = 0.5;
+
 /// What the runs ran on, and how much of them is missing: of all runs of both sides.
 pub(super) fn sources(a: &[ComparedRun], b: &[ComparedRun]) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -71,8 +74,9 @@ pub(super) fn sources(a: &[ComparedRun], b: &[ComparedRun]) -> Vec<String> {
     warnings
 }
 
-/// What was run.
-pub(super) fn operations(of: &str, a: &Stretch, b: &Stretch, warnings: &mut Vec<String>) {
+/// What was run. Returns whether most of it, on either side, is what the other one lacks.
+pub(super) fn operations(of: &str, a: &Stretch, b: &Stretch, warnings: &mut Vec<String>) -> bool {
+    let mut are_different = true;
     let (n, m) = (a.count(), b.count());
     if n != m {
         let (n, m) = (count(n), count(m));
@@ -85,6 +89,7 @@ pub(super) fn operations(of: &str, a: &Stretch, b: &Stretch, warnings: &mut Vec<
         let foreign: Vec<(&String, i64)> = foreign.map(|(name, (_, ns))| (name, *ns)).collect();
         let time: i64 = foreign.iter().map(|(_, ns)| ns).sum();
         let part = share(time, all);
+        are_different &= part >= MOST;
         if part < FOREIGN_MIN {
             continue;
         }
@@ -101,4 +106,5 @@ pub(super) fn operations(of: &str, a: &Stretch, b: &Stretch, warnings: &mut Vec<
             ));
         }
     }
+    are_different
 }

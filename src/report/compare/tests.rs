@@ -452,6 +452,31 @@ fn of_one_run_a_side_a_step_is_compared_and_only_what_is_far_slower_fails() {
     assert!(!faster.has_regressed());
 }
 
+/// So many steps of 100 us, of so many kernels each, that begin with this name.
+fn steps_of(count: i64, kernels: i64, name: &str) -> ComparedRun {
+    let mut scene = Scene::new();
+    for i in 0..count * kernels {
+        let at = i * 100_000 / kernels;
+        scene.kernel(&format!("{name}{}", i % kernels), 1, at, at + 200);
+    }
+    ComparedRun::of(&scene.trace())
+}
+
+#[test]
+fn as_many_steps_are_compared_however_many_kernels_they_have() {
+    let a = steps_of(20, 12, "k");
+    let told = |b| CompareReport::new(std::slice::from_ref(&a), &[b], None).expect("an answer");
+    // A cure takes two thirds of the launches away.
+    let cured = told(steps_of(20, 4, "k"));
+    assert!(cured.text.contains("per step (100.00"), "{}", cured.text);
+    // Fewer steps of other kernels are another program's: neither is faster.
+    let other = told(steps_of(14, 4, "l")).text;
+    assert_eq!(
+        other,
+        "A and B run different kernels: steps take 100 µs and 100 µs, runs 1.99 ms and 1.38 ms"
+    );
+}
+
 #[test]
 fn a_whole_run_that_says_something_else_stands_beside_the_steps() {
     let mut scene = Scene::new();

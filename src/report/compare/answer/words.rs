@@ -3,6 +3,7 @@
 use super::{CompareReport, ComparedRow, Samples};
 use crate::report::compare::PartKind;
 use crate::report::compare::changes::{self, signed};
+use crate::report::compare::side::ComparedRun;
 use crate::report::page::{Options, Page, Tone};
 
 use activity::Ns;
@@ -14,6 +15,8 @@ use activity::units::{duration, percent};
 const SAME: f64 = 0.005;
 /// A change of idle or compute time is said in the first line from this share of the whole change on.
 const TOLD_MIN: f64 = 0.05;
+/// So many reasons why the sides are not the same are said again behind a long page.
+const WARNED: usize = 1;
 /// So is a change of the overlap by this share of the copy time.
 const OVERLAP_MIN: f64 = 0.05;
 
@@ -49,6 +52,17 @@ pub(super) fn headline(rows: &[ComparedRow]) -> String {
             }
         }
     }
+}
+
+/// Of runs in which most kernels are not the same, but whose steps are known: how long those take is what may be told beside each other.
+pub(super) fn different(row: &ComparedRow, sides: [&[ComparedRun]; 2]) -> String {
+    let step = |runs: &[ComparedRun]| runs.first()?.step().map(|it| it.median.window.len());
+    let [Some(a), Some(b)] = sides.map(step) else {
+        return headline(std::slice::from_ref(row));
+    };
+    let [whole_a, whole_b] = row.spans.map(|it| duration(it.len()));
+    let (a, b) = (duration(a), duration(b));
+    format!("A and B run different kernels: steps take {a} and {b}, runs {whole_a} and {whole_b}")
 }
 
 /// Runs whose ratio is this much from that of their steps hold more than steps.
@@ -250,6 +264,13 @@ impl CompareReport {
         format!("{of}{need}{floor}")
     }
 
+    /// Why the two sides may not be the same thing, in so many lines at most.
+    fn warn(&self, page: &mut Page, most: usize) {
+        for warning in self.warnings.iter().take(most) {
+            page.wrapped(&format!("! not the same on both sides: {warning}"));
+        }
+    }
+
     /// As text, every line ended.
     pub fn text(&self, options: &Options) -> String {
         let mut page = Page::new(options);
@@ -259,9 +280,7 @@ impl CompareReport {
             _ => Tone::Title,
         };
         page.lead(tone, &self.text);
-        for warning in &self.warnings {
-            page.wrapped(&format!("! not the same on both sides: {warning}"));
-        }
+        self.warn(&mut page, usize::MAX);
         page.wrapped(&self.about());
         if let Some(tried) = &self.tried {
             page.wrapped(&tried.text);
@@ -311,6 +330,7 @@ impl CompareReport {
         if !options.markdown {
             page.title("In short");
             page.painted(tone, &self.text);
+            self.warn(&mut page, WARNED);
             self.figures.sources(&mut page);
             let about = self.about();
             page.wrapped(about.split(" · ").next().unwrap_or_default());
