@@ -183,6 +183,8 @@ impl Calls {
         let mut calls = Calls::default();
         let (graph, mut met) = (scope.causes.graph(), FxHashSet::default());
         let once = cold_start::pinning(scope);
+        // What is taken before a thread launches, where processes share memory, sets their exchange up, as NCCL does.
+        let shares = scope.has_name(|name| name.contains("IpcOpenMemHandle"));
         let mut kinds: FxHashMap<NameId, Kind> = FxHashMap::default();
         for (id, lane, thread) in scope.trace.threads() {
             let (mut has_launched, mut has_copied, mut launches) = (false, false, false);
@@ -197,7 +199,8 @@ impl Calls {
                 let pins = *kind == Kind::Pins && launches && !once.contains(&by());
                 // What starts a library, or makes the context, is a cold start whatever the call.
                 let is_first = scope.causes.first_use().has_call(call.span, (id, row));
-                if *kind == Kind::Allocation && !is_first || pins {
+                let sets_up = shares && !launches;
+                if *kind == Kind::Allocation && !is_first && !sets_up || pins {
                     let gives_back = name.contains("Free") || name.contains("Unreg");
                     calls.freed += usize::from(gives_back);
                     if call.span.overlaps(span) {

@@ -91,9 +91,10 @@ impl Turns {
         let all = gaps::between(graph, graph.ops.of_device(device));
         let all = all.map(|it| it.gap(graph));
         let all = all.filter(|it| it.span.len() >= lengths.start && causes.is_launched(*it));
-        let late = all.filter_map(|it| Some((late(causes, it)?, it.span)));
+        let late = all.filter_map(|it| Some((late(causes, it)?, it)));
         let late = late.filter(|it| it.0 >= lengths.start / 2);
-        let late: Vec<(Ns, Span)> = late.take(LOOKED_AT).collect();
+        let gaps: Vec<(Ns, Gap)> = late.take(LOOKED_AT).collect();
+        let late: Vec<(Ns, Span)> = gaps.iter().map(|it| (it.0, it.1.span)).collect();
         let turn = lower_median(&mut late.iter().map(|it| it.0).collect::<Vec<_>>());
         let turn = turn.filter(|it| lengths.contains(*it));
         let is_alike = |of: &&(Ns, Span)| {
@@ -112,7 +113,9 @@ impl Turns {
         };
         let follow = late.len() > 1 && late.windows(2).all(is_next);
         let few = |it: &Ns| is_usual(it) && cases::EQUAL_TURNS.holds(follow);
-        let turn = turn.filter(|it| many(it) || few(it));
+        let is_own =
+            |it: &Ns| !is_named && !USUAL.contains(*it) && is_everywhere(causes, device, &gaps);
+        let turn = turn.filter(|it| (many(it) || few(it)) && !is_own(it));
         (is_named || turn.is_some()).then_some(Turns {
             turn,
             is_named,
@@ -123,6 +126,30 @@ impl Turns {
 
 fn is_as_long(time: Ns, turn: Ns) -> bool {
     (time - turn).abs() as f64 <= AS_LONG * turn as f64
+}
+
+/// Whether another device waits as long before the same operations, most of these times. Turns of another process come at any.
+fn is_everywhere(causes: &Causes<'_>, device: usize, late: &[(Ns, Gap)]) -> bool {
+    let (ops, trace) = (&causes.graph.ops, causes.trace);
+    let own = ops.of_device(device);
+    let name = |op| causes.graph.what(trace, op).name();
+    let places = late.iter().filter_map(|(_, gap)| {
+        let at = own.iter().position(|it| *it == gap.next)?;
+        Some((at, gap))
+    });
+    let places: Vec<(usize, &Gap)> = places.collect();
+    let is_there = |other: usize| {
+        let all = ops.of_device(other);
+        let same = places.iter().filter(|(at, gap)| {
+            let (before, next) = (at.checked_sub(1).and_then(|it| all.get(it)), all.get(*at));
+            before.zip(next).is_some_and(|(before, next)| {
+                let time = ops.start[*next as usize] - ops.span(*before).end;
+                name(*next) == name(gap.next) && is_as_long(time, gap.span.len())
+            })
+        });
+        2 * same.count() > late.len()
+    };
+    (0..trace.devices().len()).any(|it| it != device && is_there(it))
 }
 
 /// How late an operation starts for no recorded reason. One that starts as the CPU begins to wait was held back until then, as WSL does.

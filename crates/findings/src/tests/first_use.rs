@@ -252,6 +252,65 @@ fn allocations_that_are_slow_while_all_is_cold_are_no_loop() {
         .must_have(", 1.00 s of it in 1 outlier (over 10");
 }
 
+/// Beside a thread that launches every millisecond another one takes memory and gives it back.
+#[test]
+fn memory_that_is_shared_with_other_processes_sets_up_their_exchange() {
+    let beside = |shares: bool| {
+        let mut scene = Scene::new();
+        for i in 0..20 {
+            let at = i * 1_000_000;
+            scene.on_thread(0);
+            scene.call("cudaLaunchKernel", at, at + 5_000);
+            scene.kernel("k", 1, at + 6_000, at + 96_000);
+            scene.on_thread(1);
+            scene.call("cudaMalloc", at + 100_000, at + 700_000);
+            if shares {
+                scene.call("cudaIpcOpenMemHandle", at + 710_000, at + 720_000);
+            }
+            scene.call("cudaFree", at + 730_000, at + 900_000);
+        }
+        scene
+    };
+    sick("alloc-in-loop", &mut beside(false));
+    cured("alloc-in-loop", &mut beside(true));
+}
+
+/// A free takes 500 ms and makes the context. A second one takes 240 ms.
+#[test]
+fn a_free_before_any_memory_is_taken_makes_a_context() {
+    let told = |takes: bool| {
+        let mut scene = Scene::new();
+        scene.call("cudaFree", -2_000_000_000, -1_500_000_000);
+        let name = if takes { "cudaMalloc" } else { "cuInit" };
+        scene.call(name, -1_490_000_000, -1_489_900_000);
+        scene.call("cudaFree", -1_400_000_000, -1_160_000_000);
+        scene.call("cudaMalloc", -1_100_000_000, -1_099_900_000);
+        scene.call("cudaLaunchKernel", 0, 5_000);
+        scene.kernel("k", 1, 6_000, 100_006_000);
+        scene.call("cudaFree", 100_010_000, 100_012_000);
+        sick("cold-start", &mut scene).title
+    };
+    told(false).must_begin("cold start: 740 ms spent on making the context;");
+    told(true).must_have("making the context (500 ms) and first allocations and frees (240 ms)");
+}
+
+/// A hundred libraries are loaded for 5 ms each, so long before the first launch.
+#[test]
+fn code_that_is_all_loaded_ahead_may_be_loaded_when_it_is_launched() {
+    let advice = |ahead: Ns| {
+        let mut scene = Scene::new();
+        for i in 0..100 {
+            let at = -ahead - 600_000_000 + i * 6_000_000;
+            scene.call("cuLibraryLoadData", at, at + 5_000_000);
+        }
+        scene.call("cudaLaunchKernel", 0, 5_000);
+        scene.kernel("k", 1, 6_000, 100_006_000);
+        sick("cold-start", &mut scene).advice
+    };
+    advice(1_000_000_000).must_have("CUDA_MODULE_LOADING=LAZY");
+    advice(1_000_000).must_have("CUDA_MODULE_LOADING=EAGER");
+}
+
 /// Forty kernels of 90 us with a free of 2 us before each. These take 300 us, and a kernel that is new at the end 2 ms to launch.
 #[test]
 fn frees_that_are_slow_all_over_the_time_are_the_loops() {

@@ -442,6 +442,32 @@ fn what_is_late_by_one_and_the_same_time_waits_for_another_process() {
     );
 }
 
+/// A second GPU does the same, but for so many of the first kernels.
+#[test]
+fn what_all_gpus_wait_for_before_the_same_kernels_is_no_turn() {
+    let beside = |without: usize| {
+        let few = |round: Ns| if round % 5 == 0 { 3_200_000 } else { 10_000 };
+        let mut scene = late_by(few, &[25_000, 25_000, 3_300_000, 26_000], |_| 6_000);
+        let mut batch = scene.take();
+        let second = batch.items.iter().filter_map(|it| {
+            let What::Kernel(mut kernel) = it.what else {
+                return None;
+            };
+            (kernel.place.device, kernel.place.context) = (1, 2);
+            Some(Activity {
+                span: it.span,
+                correlation: 0,
+                what: What::Kernel(kernel),
+            })
+        });
+        let second: Vec<Activity> = second.skip(without).collect();
+        batch.items.extend(second);
+        turns(scene.put(batch))
+    };
+    assert_eq!(beside(0), (0, None, 0));
+    assert_eq!(beside(3), (4, Some(3_200_000), 1));
+}
+
 /// Of 80 kernels half have no launch that was recorded. Each begins 0.7 ms late, which is no length of a turn but for a process that
 /// NVML names, with the multiprocessors at nine tenths.
 #[test]
