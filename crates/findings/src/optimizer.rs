@@ -5,9 +5,10 @@ use activity::anonymous::{is_own, short_file};
 use activity::units::{count, percent, share};
 use activity::{Frame, Ns, What};
 use causes::around::{Around, OPTIMIZER};
-use causes::graph::NONE;
+use causes::graph::{NONE, OpId};
 use causes::stacks::{LineShare, StackCounts};
 use causes::{Bound, Gap, Group, LAUNCH_GAP_MAX, Piece};
+use rustc_hash::FxHashSet;
 use scenario::edit::EditSet;
 use trace::LaneId;
 
@@ -15,7 +16,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !cases::LAUNCH_IDLE_SHARE.is_reached_by(f.idle_share()) {
         return None;
     }
-    let seen = Seen::by_ranges(scope, f).or_else(|| Seen::by_lines(scope, f))?;
+    let seen = Seen::by_ranges(scope, f).or_else(|| Seen::by_lines(scope, f));
+    let seen = seen.or_else(|| Seen::by_kernels(scope, f))?;
     let part = seen.launches as f64 / seen.of.max(1) as f64;
     let is_many = cases::MANY_LAUNCHES.is_reached_by(seen.launches);
     if !is_many || !cases::OPTIMIZER_SHARE.is_reached_by(part) {
@@ -91,6 +93,14 @@ pub(super) fn part_in_step(scope: &Scope, at: impl Iterator<Item = (LaneId, usiz
 pub(super) const FUSED: &str = "Adam AdamW SGD Adagrad";
 const SEVERAL: &str = "Adam AdamW SGD Adagrad ASGD Adadelta Adamax NAdam RAdam RMSprop Rprop";
 
+/// What is in the names of the kernels that begin and end a parameter's update in PyTorch's Adam, which has so many at most. One with
+/// `foreach` or `fused` has none of these kernels.
+const ADAM: [&str; 2] = [
+    "at::native::(anonymous namespace)::lerp_",
+    "at::native::addcdiv_",
+];
+const OF_ONE: usize = 12;
+
 /// What is known of an optimizer's launches.
 #[derive(Default)]
 struct Seen {
@@ -137,7 +147,7 @@ impl Seen {
         let graph = scope.causes.graph();
         let mut around = Around::new(scope.trace);
         let mut seen = Seen::default();
-        let mut single = rustc_hash::FxHashSet::default();
+        let mut single = FxHashSet::default();
         for (place, activity) in scope.operations(f) {
             let call = graph.call_at(place);
             if !matches!(activity.what, What::Kernel(_)) || call == NONE {
@@ -153,17 +163,50 @@ impl Seen {
                 single.extend(graph.op_at(place.0, place.1));
             }
         }
-        if single.is_empty() {
+        seen.edit = format!("fuse@{OPTIMIZER}{}.step", seen.name).parse().ok();
+        seen.before(scope, f, &single)
+    }
+
+    /// By the kernels of Adam, from a parameter's first average to its new value, where nothing else tells.
+    fn by_kernels(scope: &Scope, f: &DeviceFigures) -> Option<Seen> {
+        if !scope.has_name(|it| it.contains(ADAM[1])) {
             return None;
         }
-        for (gap, pieces) in scope.gaps(f).filter(|it| single.contains(&it.0.next)) {
-            let idle = launching(scope, gap, &pieces);
-            seen.idle += idle;
-            seen.at.push((idle, Occurrence::Gap(f.index, gap.span)));
+        let graph = scope.causes.graph();
+        let mut single = FxHashSet::default();
+        let mut one: Vec<(LaneId, usize)> = Vec::new();
+        for (place, activity) in scope.operations(f) {
+            let What::Kernel(it) = activity.what else {
+                continue;
+            };
+            let name = scope.trace.names().full(scope.trace.shape(it.shape).name);
+            match name {
+                name if name.contains(ADAM[0]) => one = vec![place],
+                _ if !one.is_empty() && one.len() < OF_ONE => one.push(place),
+                _ => one.clear(),
+            }
+            if name.contains(ADAM[1]) {
+                single.extend(one.drain(..).filter_map(|it| graph.op_at(it.0, it.1)));
+            }
         }
-        seen.idle_most = seen.idle;
-        seen.edit = format!("fuse@{OPTIMIZER}{}.step", seen.name).parse().ok();
-        Some(seen)
+        let seen = Seen {
+            name: "Adam or AdamW".to_owned(),
+            launches: single.len(),
+            of: f.kernels as usize,
+            ..Seen::default()
+        };
+        seen.before(scope, f, &single)
+    }
+
+    /// Adds the idle time before these operations.
+    fn before(mut self, scope: &Scope, f: &DeviceFigures, its: &FxHashSet<OpId>) -> Option<Seen> {
+        for (gap, pieces) in scope.gaps(f).filter(|it| its.contains(&it.0.next)) {
+            let idle = launching(scope, gap, &pieces);
+            self.idle += idle;
+            self.at.push((idle, Occurrence::Gap(f.index, gap.span)));
+        }
+        self.idle_most = self.idle;
+        (!its.is_empty()).then_some(self)
     }
 
     /// By what samples saw of the launching thread while the GPU waited for launches: PyTorch's functions that go through

@@ -694,3 +694,46 @@ fn an_optimizer_of_the_programs_own_is_told_from_pytorchs_step() {
     let not_called = [step[0], step[2], step[3]];
     cured("optimizer-launches", &mut scene(&not_called, "lerp"));
 }
+
+/// Five steps of forty kernels of another kind, and of Adam's seven for each of twenty parameters, of 2 us each 10.
+#[test]
+fn adams_kernels_tell_its_loop_where_nothing_else_does() {
+    let of = |name: &str| {
+        format!("void at::native::vectorized_elementwise_kernel<4, at::native::{name}>(int)")
+    };
+    let loops = [
+        "(anonymous namespace)::lerp_scalar_kernel",
+        "BinaryFunctor<float>",
+        "addcmul_cuda_kernel",
+        "sqrt_kernel_cuda",
+        "DivFunctor<float>",
+        "AddFunctor<float>",
+        "addcdiv_cuda_kernel",
+    ];
+    let scene = |adam: [&str; 7]| {
+        let (mut scene, mut at) = (Scene::new(), 0);
+        for _ in 0..5 {
+            let forward = std::iter::repeat_n("gelu_kernel", 40);
+            let step = (0..20).flat_map(|_| adam);
+            for name in forward.chain(step) {
+                scene.call("cudaLaunchKernel", at, at + 8_000);
+                scene.kernel(&of(name), 7, at + 7_000, at + 9_000);
+                at += 10_000;
+            }
+        }
+        scene
+    };
+    let found = sick("optimizer-launches", &mut scene(loops));
+    found
+        .title
+        .must_begin("700 of 900 launches are in the optimizer's step (Adam or AdamW)");
+    found.advice.must_have("fused=True");
+    // The same with one kernel for many parameters; and an average that is kept beside an optimizer.
+    cured(
+        "optimizer-launches",
+        &mut scene(["multi_tensor_apply_kernel"; 7]),
+    );
+    let mut average = loops;
+    average[6] = "mul_kernel";
+    cured("optimizer-launches", &mut scene(average));
+}
