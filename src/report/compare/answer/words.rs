@@ -54,7 +54,7 @@ pub(super) fn headline(rows: &[ComparedRow]) -> String {
     }
 }
 
-/// Of runs in which most kernels are not the same, but whose steps are known: how long those take is what may be told beside each other.
+/// Of runs in which most kernels differ, but whose steps are known: how long those take may be told beside each other.
 pub(super) fn different(row: &ComparedRow, sides: [&[ComparedRun]; 2]) -> String {
     let step = |runs: &[ComparedRun]| runs.first()?.step().map(|it| it.median.window.len());
     let [Some(a), Some(b)] = sides.map(step) else {
