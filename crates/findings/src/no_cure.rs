@@ -157,7 +157,11 @@ impl Placed {
                 }),
             );
         }
-        let before = before.unwrap_or_else(|| ends_with(scope, f, gap));
+        let before = before.unwrap_or_else(|| {
+            let next = scope.ops_around(f, gap.end).1.first();
+            let next = next.map(|&op| scope.causes.op_in_sentence(op));
+            next.map_or_else(String::new, |it| format!(" before {it}"))
+        });
         let rest = percent(share(f.busy_ns, f.recorded_ns() - time));
         Some(Placed {
             told: format!(

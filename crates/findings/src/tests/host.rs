@@ -565,6 +565,25 @@ fn one_gap_that_holds_nearly_all_is_told_as_one() {
 }
 
 #[test]
+fn a_memset_that_ends_a_gap_is_told_by_its_operator() {
+    // Two kernels of 1 ms with 10 s between them, and a memset before the second that a product makes.
+    let scene = |operator: &str| {
+        let mut scene = Scene::new();
+        let second = 10_000_000_000;
+        for at in [0, second] {
+            scene.range(RangeKind::CpuOp, operator, 0, at - 40_000, at + 10_000);
+            scene.call("cudaMemsetAsync", at - 30_000, at - 25_000);
+            scene.memset(1, 4, at - 20_000, at - 18_000);
+            scene.call("cudaLaunchKernel", at - 5_000, at - 3_000);
+            scene.kernel("k", 1, at, at + 1_000_000);
+        }
+        sick("no-cure", &mut scene).title
+    };
+    scene("aten::mm").must_have(" before the memset of aten::mm (the GPU");
+    scene("step").must_have(" before the memset (the GPU");
+}
+
+#[test]
 fn what_precedes_a_kernels_first_launch_is_no_next_batch() {
     // A kernel every 5 ms, launched within 6 us. It runs for 10 us: the CPU works for 4.984 ms before each but the first.
     let scene = |names: [&str; 5]| {
