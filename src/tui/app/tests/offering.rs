@@ -143,6 +143,11 @@ fn every_key_answers_while_analysis_and_loading_run() {
                 assert!(!screen.trim().is_empty());
             }
         }
+        if app.state.model.run.is_being_read() {
+            press(&mut app, "1i");
+            let told = app.state.messages.flash.as_deref();
+            assert_eq!(told, Some("still being read: press that again once it is"));
+        }
         // What keys lead to is there, though nothing was answered.
         press(&mut app, "~~1");
         assert_eq!(app.views.current, 0);

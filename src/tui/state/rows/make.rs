@@ -383,6 +383,26 @@ mod tests {
     }
 
     #[test]
+    fn a_stream_of_collectives_is_named() {
+        let mut scene = Scene::new();
+        for at in (0..4).map(|it| it * 1_000) {
+            let exchanges = "ncclKernel_AllReduce_RING_LL_Sum_float";
+            scene.kernel("gemm", 7, at, at + 100);
+            scene.kernel(exchanges, 40, at, at + 100);
+        }
+        let rows = all(
+            &scene.trace(),
+            Span::new(0, 4_000),
+            true,
+            Counters::default(),
+        );
+        let streams = rows.iter();
+        let streams = streams.filter(|it| matches!(it.kind, RowKind::Stream(_)));
+        let labels: Vec<&str> = streams.map(|it| it.label.as_str()).collect();
+        assert_eq!(labels, ["stream 7", "stream 40 NCCL"]);
+    }
+
+    #[test]
     fn threads_of_one_name_are_numbered() {
         let mut scene = Scene::new();
         for thread in 1..4 {

@@ -98,6 +98,10 @@ impl SummaryPanel {
                 Some((short, _)) if pen::width(&title) > columns => short.to_owned(),
                 _ => title,
             };
+            let title = match pen::width(&title) > columns {
+                true => title.replace(": times and shares are of", " in"),
+                false => title,
+            };
             lines.push(SummaryLine::Title(title));
             let (told, shown) = told_in(findings, columns, left - 1);
             let has_room = told.len() < left - 1;

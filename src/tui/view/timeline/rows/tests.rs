@@ -288,6 +288,19 @@ fn what_has_no_room_in_the_legend_is_told_in_a_word_and_never_as_a_letter_alone(
     );
 }
 
+#[test]
+fn other_causes_have_their_share_or_are_left_out() {
+    let parts = [
+        (Role::Good, "kernels", 600),
+        (Role::Cause(0), "CPU work", 350),
+    ];
+    let last = |others| told(&parts, (0, others), Some(1_000)).pop().map(|it| it.1);
+    assert_eq!(last(50).as_deref(), Some("other 5 %"));
+    assert_eq!(last(10).as_deref(), Some("other 1 %"));
+    // Below a hundredth.
+    assert_eq!(last(9).as_deref(), Some("CPU work 35 %"));
+}
+
 /// What a legend tells, and the shares in it.
 fn told_in(app: &App, room: usize) -> (String, f64) {
     let shown = legend(&app.state, room);
