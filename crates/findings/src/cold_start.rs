@@ -93,7 +93,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         change: scope.change(
             match is_each {
                 true => "anew",
-                false if cold.has.is_mostly(FirstWork::Building, time) => "cache",
+                false if cold.has.is_mostly(FirstWork::Building, time) => cache(scope),
                 false => "",
             },
             None,
@@ -112,6 +112,19 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         inside_ns: inside,
         ..scope.found(whole, told, &longest_first(cold.at))
     })
+}
+
+/// What keeps compiled kernels from run to run: PyTorch's Inductor, which names its kernels, has a cache of its own.
+pub(super) fn cache(scope: &Scope) -> &'static str {
+    let is_its = |it: &str| {
+        it.starts_with("triton_poi_")
+            || it.starts_with("triton_red_")
+            || it.starts_with("triton_per_")
+    };
+    match scope.has_name(is_its) {
+        true => "inductor",
+        false => "cache",
+    }
 }
 
 /// How long a device is idle while the CPU does what it does but once, and how long of it in these calls.

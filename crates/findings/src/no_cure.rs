@@ -291,10 +291,14 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
         is_all: pages > 0,
         beside_ns: pages,
         title: format!(
-            "{} keeps the GPU idle for {} ({}){}{named}{}",
+            "{} keeps the GPU idle for {} ({}{}){}{named}{}",
             what,
             duration(time),
             percent(f.part(time)),
+            match scope.steps {
+                0 | 1 => String::new(),
+                steps => format!(", {} a step", duration(time / steps as Ns)),
+            },
             placed.told,
             match (placed.batch, &seen) {
                 (None, None) if !has_cure && !brings =>

@@ -55,9 +55,6 @@ impl Finding {
                 let tried = self.tried.as_deref().unwrap_or_default();
                 format!("; the variant {tried}")
             }
-            _ if self.rule == Rule::NoCure && self.step.is_some() => {
-                format!("; {} a step", duration(self.most()))
-            }
             // That no copy takes no time is no bound worth a word.
             _ if self.is_no_matter_of_time()
                 || matches!(self.rule, Rule::NoCure | Rule::Asleep | Rule::CopyBound)
@@ -66,12 +63,13 @@ impl Finding {
             {
                 String::new()
             }
-            // Where records are lost nobody knows what waits.
-            _ if self.is_moved() && self.inside_ns.is_none() => String::new(),
-            _ if self.is_moved() => match share(self.weight(), self.bound_ns) {
-                NEARLY_ALL.. => "; the GPU waits for it".to_owned(),
-                0.0 => "; the GPU waits for none of it".to_owned(),
-                _ => format!("; the GPU waits for {} of it", duration(self.most())),
+            _ if self.is_moved() => match self.inside_ns {
+                None => String::new(),
+                Some(0) => "; the GPU waits for none of it".to_owned(),
+                Some(it) if share(it, self.bound_ns) >= NEARLY_ALL => {
+                    "; the GPU waits for it".to_owned()
+                }
+                Some(_) => format!("; the GPU waits for {} of it", duration(self.most())),
             },
             // Two figures that look alike read as an error.
             _ if (self.inside_ns)

@@ -420,6 +420,12 @@ fn the_first_operator_of_a_name_is_a_cold_start_and_not_what_binds_the_host() {
         found.advice,
         "Warm up before measuring: run everything once. The program still takes that time."
     );
+    // Without records of the GPU nobody knows what it waits for.
+    let unknown = Finding {
+        inside_ns: None,
+        ..found.clone()
+    };
+    assert_eq!(unknown.worth(), "");
     // A warm-up saves a program nothing.
     assert_eq!(found.worth(), "; the GPU waits for it");
     let told = found.gain(0.0).expect("a warning with a cure");
@@ -1280,6 +1286,15 @@ fn only_what_recurs_to_the_end_is_compiled_again_and_again() {
     let built = advice(0..6);
     built.must_begin("Warm up before measuring");
     built.must_have("only a cache kept from run to run saves it");
+    let cache = |kernel| {
+        let mut scene = Scene::new();
+        scene.kernel(kernel, 1, 0, 10);
+        in_scope(&scene.trace(), None, PEAKS, |scope| {
+            cold_start::cache(scope)
+        })
+    };
+    let both = ["triton_poi_fused_add_0", "triton_softmax"].map(cache);
+    assert_eq!(both, ["inductor", "cache"]);
 }
 
 /// Kernels of 1 ms, each 50 ms behind the one before, and XLA at work for 40 ms in these pauses. No steps are known.

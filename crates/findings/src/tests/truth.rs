@@ -343,6 +343,18 @@ fn work_beside_launches_is_a_finding_of_its_own() {
         .title
         .must_begin("CPU work keeps the GPU idle for 13.");
     found.title.must_have(", above all in flatten (4.5");
+    // Of ten steps it is told what one waits.
+    let of_steps = |scope: &Scope<'_>| {
+        let mut scope = scope.clone();
+        scope.steps = 10;
+        all(&scope)
+    };
+    let told = in_scope(&scene(200, 1_500_000).trace(), None, PEAKS, of_steps);
+    let mut told = told.into_iter();
+    let found = told.find(|it| it.rule == Rule::NoCure).expect("work");
+    found
+        .title
+        .must_have(" for 13.5 ms (36 %, 1.35 ms a step), ");
     // 8 % of the time, and what the bound of launches has already.
     cured("no-cure", &mut scene(1_500, 1_500_000));
     cured("no-cure", &mut scene(900, 1_500_000));
