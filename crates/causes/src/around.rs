@@ -2,11 +2,11 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::graph::{CallId, Graph};
+use crate::graph::{CallId, Graph, OpId};
 use crate::nested::{LEVELS, NONE, Nested};
 use crate::{Causes, sum_by};
-use activity::{Ns, RangeKind};
-use trace::{LaneId, LaneKey, LaneKind, Trace};
+use activity::{Ns, RangeKind, What};
+use trace::{LaneId, LaneKey, LaneKind, Trace, describe};
 
 /// Of the threads that somebody asked for.
 #[derive(Debug)]
@@ -68,6 +68,18 @@ pub fn innermost(names: &[&str]) -> Option<String> {
     let is_part = |name: &str| PARTS.split(' ').any(|it| it == name);
     let op = ops().find(|it| !is_part(it)).or(ops().last())?;
     Some((*op).to_owned())
+}
+
+/// An operation that ends a gap. A memset has no name: PyTorch's operator around its call says whose it is.
+pub fn op_in_sentence(causes: &Causes<'_>, op: OpId) -> String {
+    let (trace, graph) = (causes.trace, causes.graph());
+    let what = graph.what(trace, op);
+    let told = describe::in_sentence(trace, &what);
+    let call = graph.ops.call[op as usize];
+    let is_memset = matches!(what, What::Memset(_)) && call != NONE;
+    let around = is_memset.then(|| Around::new(trace).call(graph, call));
+    let operator = around.and_then(|it| innermost(&it));
+    operator.map_or(told.clone(), |it| format!("{told} of {it}"))
 }
 
 /// The outermost of PyTorch's operators among names, which are innermost first.

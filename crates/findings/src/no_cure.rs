@@ -159,7 +159,7 @@ impl Placed {
         }
         let before = before.unwrap_or_else(|| {
             let next = scope.ops_around(f, gap.end).1.first();
-            let next = next.map(|&op| scope.causes.op_in_sentence(op));
+            let next = next.map(|&op| around::op_in_sentence(scope.causes, op));
             next.map_or_else(String::new, |it| format!(" before {it}"))
         });
         let rest = percent(share(f.busy_ns, f.recorded_ns() - time));

@@ -2,12 +2,11 @@
 
 use super::sum::Label;
 use super::{Cause, Causes, Certainty, Culprit, Gap, Group, Piece, Shares};
-use crate::around::{self, Around};
 use crate::first_use;
 use crate::graph::{NONE, OpId};
 use crate::stacks::{LaunchLine, LineShare, StackCounts};
 use activity::units::duration;
-use activity::{Ns, Span, What};
+use activity::{Ns, Span};
 use trace::describe;
 
 /// A gap with its cause.
@@ -107,7 +106,7 @@ impl Causes<'_> {
             piece: &main.piece,
             gap,
             name: self.name_of(main.piece.culprit),
-            next: self.op_in_sentence(gap.next),
+            next: self.name_of(Culprit::Op(gap.next)),
             time: part_of(named, length),
             ranges,
             seen: self.seen_in(gap, &pieces, &main.piece),
@@ -418,18 +417,6 @@ impl Causes<'_> {
             Certainty::Likely => format!("likely {text}"),
             Certainty::Fact | Certainty::Unknown => text,
         }
-    }
-
-    /// An operation that ends a gap. A memset has no name: PyTorch's operator around its call says whose it is.
-    pub fn op_in_sentence(&self, op: OpId) -> String {
-        let what = self.graph.what(self.trace, op);
-        let told = describe::in_sentence(self.trace, &what);
-        let call = self.graph.ops.call[op as usize];
-        if !matches!(what, What::Memset(_)) || call == NONE {
-            return told;
-        }
-        let operator = around::innermost(&Around::new(self.trace).call(self.graph, call));
-        operator.map_or(told.clone(), |it| format!("{told} of {it}"))
     }
 
     /// What a record is called.
