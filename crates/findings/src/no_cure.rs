@@ -162,7 +162,7 @@ impl Placed {
             let next = next.map(|&op| around::op_in_sentence(scope.causes, op));
             next.map_or_else(String::new, |it| format!(" before {it}"))
         });
-        let rest = percent(share(f.busy_ns, f.recorded_ns() - time));
+        let rest = percent(share(f.busy_ns, f.recorded_ns() - gap.len()));
         Some(Placed {
             told: format!(
                 ", nearly all in one gap{before} (the GPU is busy for {rest} of the remaining time)"
@@ -295,10 +295,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
             what,
             duration(time),
             percent(f.part(time)),
-            match scope.steps {
-                0 | 1 => String::new(),
-                steps => format!(", {} a step", duration(time / steps as Ns)),
-            },
+            a_step(scope, time),
             placed.told,
             match (placed.batch, &seen) {
                 (None, None) if !has_cure && !brings =>
@@ -327,6 +324,14 @@ fn most_named(scope: &Scope, f: &DeviceFigures, time: Ns) -> Option<String> {
     let (most, held) = sum_by(named).into_iter().next()?;
     let name = describe::host_name(scope.trace, most);
     (4 * held >= time).then(|| format!(", above all in {name} ({})", duration(held)))
+}
+
+/// ", 5.23 ms a step", where steps are looked at.
+fn a_step(scope: &Scope, time: Ns) -> String {
+    match scope.steps {
+        0 | 1 => String::new(),
+        steps => format!(", {} a step", duration(time / steps as Ns)),
+    }
 }
 
 /// What a headline says of it.

@@ -94,7 +94,7 @@ fn without_tensor<'a>(
         ),
         false => (
             all.iter().filter(named).copied().collect(),
-            "by their names, kernels multiply matrices in fp32 without tensor cores",
+            "kernels multiply matrices in fp32 without tensor cores, by their names,",
         ),
     };
     // Attention that uses tensor cores in its own way is told apart: as whichever takes more.
@@ -112,7 +112,7 @@ fn is_split(scope: &Scope, it: &Config) -> bool {
     has_any(&name, FP32_ATTENTION) && has_any(&name, "sm80 sm90")
 }
 
-const SPLITS: &str = "by their names, kernels of attention split fp32 into several products";
+const SPLITS: &str = "kernels of attention split fp32 into several products, by their names,";
 
 /// What is said where values are of half precision already.
 const OF_HALF: &str = "They are in half precision already: give the tensor cores shapes that they take, with channels and sides in multiples of 8.";

@@ -63,14 +63,7 @@ impl Finding {
             {
                 String::new()
             }
-            _ if self.is_moved() => match self.inside_ns {
-                None => String::new(),
-                Some(0) => "; the GPU waits for none of it".to_owned(),
-                Some(it) if share(it, self.bound_ns) >= NEARLY_ALL => {
-                    "; the GPU waits for it".to_owned()
-                }
-                Some(_) => format!("; the GPU waits for {} of it", duration(self.most())),
-            },
+            _ if self.is_moved() => self.waits(),
             // Two figures that look alike read as an error.
             _ if (self.inside_ns)
                 .is_some_and(|inside| share(inside, self.bound_ns) < NEARLY_ALL) =>
@@ -125,6 +118,18 @@ impl Finding {
         }
     }
 
+    /// How long the GPU waits for what a first run takes. Without its records nobody knows.
+    fn waits(&self) -> String {
+        match self.inside_ns {
+            None => String::new(),
+            Some(0) => "; the GPU waits for none of it".to_owned(),
+            Some(it) if share(it, self.bound_ns) >= NEARLY_ALL => {
+                "; the GPU waits for it".to_owned()
+            }
+            Some(_) => format!("; the GPU waits for {} of it", duration(self.most())),
+        }
+    }
+
     /// What its cure is called by itself.
     pub fn cure_alone(&self) -> &'static str {
         self.cure.strip_suffix(OR_BATCHES).unwrap_or(self.cure)
@@ -173,13 +178,16 @@ impl Finding {
             _ if self.is_all => Some(format!("try {cure}")),
             _ if self.most() == 0 => None,
             _ => {
-                // Of uneven steps the headline has no one length: what the bound is of stands in the finding.
+                // Of uneven steps the headline has no one length.
                 let is_mean = self.step.is_some_and(|it| it.is_mean);
                 let cure = self.cure_alone();
                 let most = duration(self.bound());
                 let batches = if self.has_batches() { BATCHES } else { "" };
                 Some(match is_mean {
-                    true => format!("{cure}: up to {most} a step{batches}"),
+                    true => {
+                        let mean = duration(self.step.map_or(0, |it| it.one));
+                        format!("{cure}: up to {most} of {mean} a step (mean){batches}")
+                    }
                     false => format!("up to {most} from {cure}{batches}"),
                 })
             }

@@ -50,7 +50,7 @@ pub struct Prediction {
 /// What is predicted.
 fn words(predicted: &Predicted, edit: &EditSet) -> String {
     format!(
-        "predicted with {edit}: saves {} of {} (replay error {}; i closes)",
+        "predicted with {edit} (i closes): saves {} of {} (replay error {})",
         predicted.told(),
         duration(predicted.measured_ns),
         percent(predicted.replay_error)
@@ -135,7 +135,7 @@ impl Prediction {
                     ),
                 };
                 let (cure, advice) = (finding.cure_alone(), &finding.advice);
-                let words = format!("{cure}: saves at most {most} (i closes) · {advice}");
+                let words = format!("{cure} (i closes): saves at most {most} · {advice}");
                 (
                     words,
                     Cure::Bound(parts.map(|(start, end)| Span::new(start, end))),
@@ -352,7 +352,9 @@ mod tests {
         assert_eq!(rows.len(), 2);
         // What is left of the idle time is the headline's figure, whatever it rests on.
         let told = finding.predicted.as_ref().expect("predicted").told();
-        let words = format!("predicted with no-sync: saves {told} of 40.0 \u{b5}s (replay error ");
+        let words = format!(
+            "predicted with no-sync (i closes): saves {told} of 40.0 \u{b5}s (replay error "
+        );
         assert!(rows[0].label.starts_with(&words), "{}", rows[0].label);
         let headline = finding.gain(0.0).expect("a warning with a cure");
         assert!(headline.ends_with(&told), "{headline}");

@@ -564,6 +564,21 @@ fn one_gap_that_holds_nearly_all_is_told_as_one() {
     assert!(found.title.ends_with(told), "{}", found.title);
 }
 
+/// A kernel of 1 ms, 10 s of the CPU, and 100 kernels of 1 ms that begin 1.5 ms apart, but four 25 ms later: 101 ms in 250.5 without
+/// the one gap.
+#[test]
+fn what_remains_beside_one_gap_has_the_others_in_it() {
+    let mut scene = Scene::new();
+    for i in 0..101 {
+        let late = i / 25 * 25_000_000;
+        let at = i * 1_500_000 + late + if i > 0 { 9_999_500_000 } else { 0 };
+        scene.call("cudaLaunchKernel", at - 5_000, at - 3_000);
+        scene.kernel("k", 1, at, at + 1_000_000);
+    }
+    let title = sick("no-cure", &mut scene).title;
+    title.must_have("(the GPU is busy for 40 % of the remaining time)");
+}
+
 #[test]
 fn a_memset_that_ends_a_gap_is_told_by_its_operator() {
     // Two kernels of 1 ms with 10 s between them, and a memset before the second that a product makes.

@@ -337,9 +337,12 @@ fn of_uneven_steps_a_bound_says_what_it_is_of() {
     let (gain, worth) = of(false);
     assert_eq!(gain, "up to 79.2 ms from using more DataLoader workers");
     assert_eq!(worth, "; could save at most 79.2 ms a step");
-    // The change comes first, and what the bound is of stands in the finding.
+    // The change comes first, and what the bound is of.
     let (gain, worth) = of(true);
-    assert_eq!(gain, "using more DataLoader workers: up to 79.2 ms a step");
+    assert_eq!(
+        gain,
+        "using more DataLoader workers: up to 79.2 ms of 101 ms a step (mean)"
+    );
     assert_eq!(
         worth,
         "; could save at most 79.2 ms of 101 ms a step (mean)"

@@ -102,8 +102,14 @@ impl SummaryPanel {
                 true => title.replace(": times and shares are of", " in"),
                 false => title,
             };
-            lines.push(SummaryLine::Title(title));
             let (told, shown) = told_in(findings, columns, left - 1);
+            // Where no share is told it is of nothing.
+            let has_share = |it: &SummaryLine| matches!(it, SummaryLine::Finding(text, _) if text.contains('%'));
+            let title = match told.iter().any(has_share) {
+                true => title,
+                false => format!("what could be better{other}"),
+            };
+            lines.push(SummaryLine::Title(title));
             let has_room = told.len() < left - 1;
             lines.extend(told);
             if shown < findings.len() && has_room {
@@ -191,7 +197,15 @@ fn told_in(findings: &[Finding], columns: usize, mut left: usize) -> (Vec<Summar
         }
         let words = title(finding).join(" ");
         let mut own = match room - after.len() {
-            0 => Vec::new(),
+            0 => {
+                // In one line what that is called, where both have room.
+                let both = format!("{} {}", finding.cure_alone(), change(finding));
+                let least = both.split(", ").next().map_or(0, pen::width);
+                if !finding.cure.is_empty() && least <= columns {
+                    after = bright(pen::clauses(&both, columns, 1)).collect();
+                }
+                Vec::new()
+            }
             room => bright(pen::clauses(&words, columns, room)).collect(),
         };
         own.extend(after);
@@ -335,6 +349,12 @@ mod tests {
             ["·the GPU is idle for 238 ms", "→ torch.compile:"]
         );
         assert_eq!(shown(&one, 1).0, ["·→ torch.compile:"]);
+        let named = Finding {
+            cure: "using a CUDA graph",
+            ..of("torch.compile")
+        };
+        let both = "·using a CUDA graph → torch.compile:";
+        assert_eq!(shown(&[named], 1).0, [both]);
         // A line is kept for the word on the other one.
         let two = [of("torch.compile"), of("pin_memory")];
         assert_eq!(
