@@ -252,10 +252,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     let has_cure = is_managed || matches!(group, Group::SetUp | Group::Launch);
     let brings = !placed.is_once && placed.ends_with.contains("H2D");
     let found_at = scope.found(f.span_ns, time, &at);
-    let named = (placed.batch.is_none() && !placed.is_once && group == Group::Host)
-        .then(|| most_named(scope, f, time))
-        .flatten()
-        .unwrap_or_default();
+    let named = most_named(scope, f, &placed, (group, time));
     let is_blocked = seen.as_ref().map(|it| it.is_blocked);
     let way = match is_blocked {
         Some(true) => Way::Blocked,
@@ -314,7 +311,15 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
 }
 
 /// ", above all in aten::unflatten_dense_tensors (45.7 ms)": the CPU's work that holds a quarter of such idle time, where it has a name.
-fn most_named(scope: &Scope, f: &DeviceFigures, time: Ns) -> Option<String> {
+fn most_named(
+    scope: &Scope,
+    f: &DeviceFigures,
+    placed: &Placed,
+    (group, time): (Group, Ns),
+) -> String {
+    if placed.batch.is_some() || placed.is_once || group != Group::Host {
+        return String::new();
+    }
     let mut named = Vec::new();
     for (gap, pieces) in scope.gaps(f) {
         let own = |it: &&Piece| scope.causes.group(gap, it) == Group::Host;
