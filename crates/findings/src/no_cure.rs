@@ -326,9 +326,13 @@ fn most_named(
         let name = |it: &Piece| Some((scope.causes.host_name(it.culprit)?, it.span.len()));
         named.extend(pieces.iter().filter(own).filter_map(name));
     }
-    let (most, held) = sum_by(named).into_iter().next()?;
-    let name = describe::host_name(scope.trace, most);
-    (4 * held >= time).then(|| format!(", above all in {name} ({})", duration(held)))
+    match sum_by(named).into_iter().next() {
+        Some((most, held)) if 4 * held >= time => {
+            let name = describe::host_name(scope.trace, most);
+            format!(", above all in {name} ({})", duration(held))
+        }
+        _ => String::new(),
+    }
 }
 
 /// ", 5.23 ms a step", where steps are looked at.
