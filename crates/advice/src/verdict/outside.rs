@@ -5,6 +5,7 @@ use activity::{NameId, Ns, RangeKind, Span, What};
 use causes::graph::OpId;
 use causes::stacks::StackCounts;
 use causes::{Causes, sum_by};
+use rustc_hash::FxHashSet;
 use trace::{LaneKey, LaneKind, SourceKind, Trace, describe};
 
 /// It is told from so long on, where it is also a tenth of the recording. The profiler's own start is no matter of the program.
@@ -37,7 +38,8 @@ pub(super) fn told(trace: &Trace, causes: &Causes<'_>) -> Vec<(Ns, String)> {
     };
     let ops_of = &causes.graph().ops;
     let each = || 0..ops_of.len() as OpId;
-    let before = Span::new(all.start.min(ops.start), ops.start);
+    let before = Span::new(begins(trace).unwrap_or(all.start).min(ops.start), ops.start);
+    let all = Span::new(before.start, all.end.max(before.start));
     let behind = Span::new(ops.end, all.end.max(ops.end));
     let ends = [(before, BEFORE), (behind, "after the last operation")];
     let told = ends.into_iter().filter_map(|(span, which)| {
@@ -109,6 +111,18 @@ pub(super) fn recorded(trace: &Trace) -> Option<Span> {
     let sampled = trace.processes().iter();
     let sampled = sampled.filter_map(|it| it.sampled.extent());
     trace.extent().into_iter().chain(sampled).reduce(Span::hull)
+}
+
+/// When the first record of a process comes that calls CUDA: a launcher is there before it.
+fn begins(trace: &Trace) -> Option<Ns> {
+    let its: FxHashSet<usize> = trace.threads().map(|it| it.1.key().process).collect();
+    let lanes = trace.lanes().iter();
+    let lanes = lanes.filter(|it| its.contains(&it.key().process));
+    let records = lanes.filter_map(|it| it.extent());
+    let sampled = its
+        .iter()
+        .filter_map(|it| trace.processes()[*it].sampled.extent());
+    records.chain(sampled).map(|it| it.start).min()
 }
 
 /// The parts of a stretch in which no thread is in a call, and the profiler does nothing.

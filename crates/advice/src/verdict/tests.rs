@@ -1131,6 +1131,20 @@ fn what_a_program_does_for_long_outside_cuda_stands_behind() {
     scene.kernel("k", 1, 5_000_000_000, 5_010_000_000);
     let told = verdicts(&mut scene)[0].details().concat();
     told.must_have("2.01 s outside CUDA before the first operation.");
+    // A launcher that is there before is no matter of the process that has the GPU.
+    let (mut scene, mut launcher) = (Scene::new(), Scene::new());
+    scene.call("cudaMalloc", 5_000_000_000, 5_001_000_000);
+    scene.kernel("k", 1, 6_001_000_000, 6_101_000_000);
+    launcher.range(RangeKind::CpuOp, "poll", 0, 0, 6_200_000_000);
+    let mut trace = scene.trace();
+    trace.apply(Batch {
+        process: 1,
+        ..launcher.take()
+    });
+    let graph = Graph::new(&trace);
+    let causes = Causes::new(&trace, &graph);
+    let told = outside::told(&trace, &causes);
+    assert_eq!(told.first().map(|it| it.0), Some(1_000_000_000));
     // Before steps, too; nothing is around it there.
     let mut scene = Scene::new();
     scene.range(RangeKind::Nvtx, "init", 0, 0, 1_000_000_000);
