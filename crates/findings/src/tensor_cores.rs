@@ -180,6 +180,8 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         change: match info.capability.0 {
             // Its words are those of TF32.
             _ if is_half || !precision.contains("TF32") => Default::default(),
+            // Its kernels are chosen while an engine is built.
+            _ if scope.has_name(|it| it.starts_with("trt_")) => scope.change("engine", None),
             _ if precision.starts_with("bf16") => scope.change("bf16", None),
             _ => scope.change("tensor", None),
         },

@@ -416,6 +416,22 @@ fn shaped(name: &str, shape: LaunchShape, device: DeviceInfo) -> Vec<Finding> {
 
 const MS: Ns = 1_000_000;
 
+#[test]
+fn an_engine_of_tensorrt_is_built_for_tensor_cores() {
+    let change = |name: &str| {
+        let card = DeviceInfo {
+            capability: (8, 6),
+            multiprocessors: 46,
+            ..DeviceInfo::default()
+        };
+        let found = shaped(name, launch(4_600, 256), card);
+        let found = found.iter().find(|it| it.rule == Rule::IdleTensorCores);
+        found.expect("found").change[0].to_string()
+    };
+    change("trt_ampere_scudnn_128x128_relu").must_begin("try trtexec: --fp16");
+    change("ampere_scudnn_128x128_relu").must_begin("try cublas");
+}
+
 /// Forty kernels of 1 ms on an H200, whose blocks share so many bytes, and how many of 1,000 samples waited for what.
 fn waiting(shared: u32, reasons: &[(&str, u64)]) -> Scene {
     waiting_in([2_904, 1, 1], shared, reasons)
