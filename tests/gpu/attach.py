@@ -9,6 +9,7 @@ Needs a GPU, libcupti, python3 with torch; JAX and nvcc where they are there. Wh
 was written. Takes less than six minutes; the last lines are a table, the exit status the number of checks that failed.
 """
 import argparse
+import contextlib
 import csv
 import hashlib
 import json
@@ -243,7 +244,11 @@ class Program:
 
     @staticmethod
     def of_one(pid):
-        threads = {t.name: (t / "comm").read_text().strip() for t in Path(f"/proc/{pid}/task").iterdir()}
+        threads = {}
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            # A thread may end while they are counted.
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                threads[task.name] = (task / "comm").read_text().strip()
         found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
         resident = int(found.group(1)) // 1024 if found else 0
         # CUPTI starts two threads from ours, which inherit its name (its number, not their own) and stay with two descriptors: nobody may

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use activity::{Ns, Span};
+use causes::first_use;
 use causes::graph::{CallId, Graph};
 use trace::{CallIndex, Trace};
 
@@ -119,6 +120,30 @@ fn depth(mut waits: Vec<Span>) -> QueueDepth {
         } else {
             0.0
         },
+    }
+}
+
+/// What a call does with memory, or on the GPU, by its name.
+#[derive(Clone, Copy, PartialEq)]
+pub enum CallWork {
+    Allocation,
+    /// It pins or unpins memory of the host.
+    Pins,
+    Copy,
+    Launch,
+    Other,
+}
+
+impl CallWork {
+    /// Of a call's name.
+    pub fn of(name: &str) -> CallWork {
+        match name {
+            _ if first_use::is_allocation(name) => CallWork::Allocation,
+            _ if first_use::pins(name) => CallWork::Pins,
+            _ if name.contains("Memcpy") => CallWork::Copy,
+            _ if name.contains("Launch") => CallWork::Launch,
+            _ => CallWork::Other,
+        }
     }
 }
 

@@ -1,5 +1,10 @@
 //! What a program's own kernels do that a library has kernels for, by their names.
 
+use activity::{Activity, What};
+use causes::graph::{Graph, OpId};
+use rustc_hash::FxHashSet;
+use trace::{LaneId, Trace};
+
 use crate::communication::has_any;
 
 /// What such kernels do, and the library's way.
@@ -91,4 +96,41 @@ fn is_product(name: &str) -> bool {
         .split_once("gemm_")
         .is_some_and(|it| it.1.starts_with(|c: char| c.is_ascii_digit()));
     has_any(own, PRODUCT) && !OTHERS.iter().any(|it| has_any(&name, it)) && !is_tile
+}
+
+/// What is in the names of the kernels that begin and end a parameter's update in PyTorch's Adam, which has so many at most. One with
+/// `foreach` or `fused` has none of these kernels.
+const ADAM: [&str; 2] = [
+    "at::native::(anonymous namespace)::lerp_",
+    "at::native::addcdiv_",
+];
+const OF_ONE: usize = 12;
+
+/// Whether a kernel ends such an update.
+pub fn ends_adams_update(name: &str) -> bool {
+    name.contains(ADAM[1])
+}
+
+/// The kernels of Adam among operations, from a parameter's first average to its new value.
+pub fn adams_loop(
+    trace: &Trace,
+    graph: &Graph,
+    operations: impl Iterator<Item = ((LaneId, usize), Activity)>,
+) -> FxHashSet<OpId> {
+    let (mut all, mut one) = (FxHashSet::default(), Vec::new());
+    for (place, activity) in operations {
+        let What::Kernel(it) = activity.what else {
+            continue;
+        };
+        let name = trace.names().full(trace.shape(it.shape).name);
+        match name {
+            name if name.contains(ADAM[0]) => one = vec![place],
+            _ if !one.is_empty() && one.len() < OF_ONE => one.push(place),
+            _ => one.clear(),
+        }
+        if ends_adams_update(name) {
+            all.extend(one.drain(..).filter_map(|it| graph.op_at(it.0, it.1)));
+        }
+    }
+    all
 }

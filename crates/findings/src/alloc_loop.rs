@@ -13,30 +13,7 @@ use causes::graph::NONE;
 use causes::stacks::StackCounts;
 use causes::{Gap, Group, Piece, first_use};
 use figures::DeviceFigures;
-use figures::launches::streams_anew;
-
-/// What a call is to this rule, by its name.
-#[derive(Clone, Copy, PartialEq)]
-enum Kind {
-    Allocation,
-    /// It pins or unpins memory of the host.
-    Pins,
-    Copy,
-    Launch,
-    Other,
-}
-
-impl Kind {
-    fn of(name: &str) -> Kind {
-        match name {
-            _ if first_use::is_allocation(name) => Kind::Allocation,
-            _ if first_use::pins(name) => Kind::Pins,
-            _ if name.contains("Memcpy") => Kind::Copy,
-            _ if name.contains("Launch") => Kind::Launch,
-            _ => Kind::Other,
-        }
-    }
-}
+use figures::launches::{CallWork, streams_anew};
 
 /// So many arrays with an allocation each are no cache that fills: one allocation is enough for all.
 const MANY: usize = 1_000;
@@ -178,14 +155,15 @@ struct Calls {
 
 impl Calls {
     fn of(scope: &Scope, span: Span) -> Option<Self> {
-        let is_any = scope.has_name(|name| matches!(Kind::of(name), Kind::Allocation | Kind::Pins));
+        let is_any = scope
+            .has_name(|name| matches!(CallWork::of(name), CallWork::Allocation | CallWork::Pins));
         is_any.then_some(())?;
         let mut calls = Calls::default();
         let (graph, mut met) = (scope.causes.graph(), FxHashSet::default());
         let once = cold_start::pinning(scope);
         // What is taken before a thread launches, where processes share memory, sets their exchange up, as NCCL does.
         let shares = scope.has_name(|name| name.contains("IpcOpenMemHandle"));
-        let mut kinds: FxHashMap<NameId, Kind> = FxHashMap::default();
+        let mut kinds: FxHashMap<NameId, CallWork> = FxHashMap::default();
         for (id, lane, thread) in scope.trace.threads() {
             let (mut has_launched, mut has_copied, mut launches) = (false, false, false);
             for (row, call) in scope.trace.activities(id, scope.rows(id)) {
@@ -193,14 +171,14 @@ impl Calls {
                     continue;
                 };
                 let name = scope.trace.names().full(what.name);
-                let kind = kinds.entry(what.name).or_insert_with(|| Kind::of(name));
+                let kind = kinds.entry(what.name).or_insert_with(|| CallWork::of(name));
                 let by = || graph.calls.find(lane.key().process, call.correlation);
                 // What another thread pins delays no launch, and what is pinned once is no loop's.
-                let pins = *kind == Kind::Pins && launches && !once.contains(&by());
+                let pins = *kind == CallWork::Pins && launches && !once.contains(&by());
                 // What starts a library, or makes the context, is a cold start whatever the call.
                 let is_first = scope.causes.first_use().has_call(call.span, (id, row));
                 let sets_up = shares && !launches;
-                if *kind == Kind::Allocation && !is_first && !sets_up || pins {
+                if *kind == CallWork::Allocation && !is_first && !sets_up || pins {
                     let gives_back = name.contains("Free") || name.contains("Unreg");
                     calls.freed += usize::from(gives_back);
                     if call.span.overlaps(span) {
@@ -224,9 +202,9 @@ impl Calls {
                         calls.goes_on |= follows && is_late;
                         (has_launched, has_copied) = (false, false);
                     }
-                } else if *kind == Kind::Copy {
+                } else if *kind == CallWork::Copy {
                     has_copied = true;
-                } else if *kind == Kind::Launch {
+                } else if *kind == CallWork::Launch {
                     launches = true;
                     let op = match by() {
                         NONE => NONE,

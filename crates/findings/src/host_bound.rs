@@ -2,16 +2,16 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::asleep;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first};
-use super::{asleep, gil};
 use ::program::Framework;
 use activity::units::{duration, percent, share};
 use activity::{Frame, NameId, Ns, Span};
 use causes::graph::OpId;
 use causes::stacks::{LineShare, StackCounts};
 use causes::{Bound, Group, Piece, first_use, is_mpi, needs};
-use figures::lines;
+use figures::{gil, lines};
 use trace::describe::host_name;
 use trace::samples::short_file;
 
@@ -172,7 +172,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let gaps = work.at.iter().zip(&work.before).map(|it| (it.0.0, it.1.0));
     let (is_managed, on_fetched) = (scope.is_managed_at(f, gaps), 2 * work.on_fetched >= idle);
     let is_traced = scope.planned.is_none() && work.takes_stacks(scope);
-    let is_gil = line.is_some() && gil::is_held(scope, &work.before);
+    let is_gil = line.is_some() && gil::is_held(scope.trace, scope.causes, &work.before);
     let why = match (is_traced, is_gil, &line) {
         (true, ..) => Some("much of it taking stacks, as anomaly detection does".to_owned()),
         (_, true, Some(it)) => Some(format!("waiting for the GIL, held by {}", it.culprit())),

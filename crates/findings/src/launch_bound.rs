@@ -74,7 +74,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         count,
         title: title(
             f,
-            [idle, more, fused],
+            [idle - late.work, more + late.work, fused],
             line.is_none().then(|| before(scope, f)),
         ) + &leading(scope, f),
         refused: refused.map(str::to_owned),

@@ -23,7 +23,6 @@ mod exposed_collectives;
 mod failed;
 pub mod fold;
 mod gap;
-mod gil;
 mod graph_launch;
 mod host_bound;
 mod idle_gpu;

@@ -3,84 +3,21 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Copied, Finding, Occurrence, Says, Scope, declared, longest_first};
-use activity::text::listed;
-use activity::units::{duration, percent, share};
-use activity::{Activity, Direction, MemoryKind, Ns, Place, Span, What};
+use activity::units::percent;
+use activity::{Direction, MemoryKind, Ns, Place, Span, What};
 use causes::graph::{CallId, EdgeKind, LATENCY_MAX, NONE};
 use causes::{Cause, Culprit, Group, Piece, sum_by};
 use figures::DeviceFigures;
-use replay::{edits, program};
-use trace::{Engine, LaneId, engine_of};
+use replay::edits;
+use replay::engines::{Engines, engine};
+use trace::LaneId;
 
-/// How long the SMs and the two copy engines to and from the host worked.
-pub(super) struct Engines {
-    /// Compute, H2D, D2H.
-    busy: [Ns; 3],
-    /// Any of them.
-    any: Ns,
-    /// What kernels take at the least, where those that leave room on the SMs run beside each other.
-    packed: Ns,
-}
-
-impl Engines {
-    pub(super) fn new(scope: &Scope, f: &DeviceFigures) -> Self {
-        let mut spans: [Vec<Span>; 3] = Default::default();
-        let mut packed = 0.0;
-        let copy_engines = scope.trace.devices()[f.index].info.copy_engines;
-        let back = match cases::ONE_COPY_ENGINE.holds(copy_engines == 1) {
-            true => 1,
-            false => 2,
-        };
-        for (_, activity) in scope.operations(f) {
-            let Some(engine) = engine(&activity) else {
-                continue;
-            };
-            if engine == 0 {
-                let share = program::share(scope.trace, f.index, &activity.what);
-                packed += activity.span.len() as f64 * f64::from(share);
-            }
-            spans[engine.min(back)].push(activity.span);
-        }
-        Engines {
-            any: Span::union_len(spans.concat()),
-            busy: spans.map(Span::union_len),
-            packed: packed as Ns,
-        }
-    }
-
-    fn longest(&self) -> Ns {
-        self.busy.into_iter().max().unwrap_or(0)
-    }
-
-    /// What the busiest engine takes at the least: no order of the same operations is faster.
-    pub(super) fn least(&self) -> Ns {
-        let [compute, h2d, d2h] = self.busy;
-        compute.min(self.packed).max(h2d).max(d2h)
-    }
-
-    /// What would be won if the busiest engine hid all the others.
-    pub(super) fn hideable(&self) -> Ns {
-        self.any - self.longest()
-    }
-
-    /// The same with kernels that leave SMs free beside each other, too.
-    pub(super) fn packable(&self) -> Ns {
-        self.any - self.least()
-    }
-
-    /// How much of the other engines' work was hidden, of what could be, 0 to 1.
-    fn hidden(&self) -> f64 {
-        let sum: Ns = self.busy.iter().sum();
-        share(sum - self.any, sum - self.longest())
-    }
-
-    /// Those that worked, and how long: "kernels (1.00 ms) and H2D (1.20 ms)".
-    fn text(&self) -> String {
-        let parts = ["kernels", "H2D", "D2H"].into_iter().zip(self.busy);
-        let parts = parts.filter(|part| part.1 > 0);
-        let parts = parts.map(|(name, busy)| format!("{name} ({})", duration(busy)));
-        listed(&parts.collect::<Vec<_>>())
-    }
+/// Those of a device, in what is looked at.
+pub(super) fn engines(scope: &Scope, f: &DeviceFigures) -> Engines {
+    let operations = scope.operations(f).map(|it| it.1);
+    let copiers = scope.trace.devices()[f.index].info.copy_engines;
+    let copies_one_way = cases::ONE_COPY_ENGINE.holds(copiers == 1);
+    Engines::of(scope.trace, (f.index, copies_one_way), operations)
 }
 
 /// From this part of the time on a headline names the copies that kernels take turns with.
@@ -91,7 +28,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if f.h2d.count + f.d2h.count == 0 {
         return None;
     }
-    let engines = Engines::new(scope, f);
+    let engines = engines(scope, f);
     let takes_part = |&busy: &Ns| cases::ENGINE_SHARE.is_reached_by(f.part(busy));
     if engines.busy.iter().filter(|b| takes_part(b)).count() < 2 {
         return None;
@@ -316,16 +253,6 @@ fn is_one_batch(scope: &Scope, f: &DeviceFigures) -> bool {
         return false;
     }
     up.is_none_or(|up| up.end <= kernels.start) && down.is_none_or(|it| it.start >= kernels.end)
-}
-
-/// Compute, H2D and D2H, as a number.
-fn engine(of: &Activity) -> Option<usize> {
-    match engine_of(&of.what)? {
-        Engine::Compute => Some(0),
-        Engine::Copy(Direction::H2D) => Some(1),
-        Engine::Copy(Direction::D2H) => Some(2),
-        _ => None,
-    }
 }
 
 /// How many streams use all three.

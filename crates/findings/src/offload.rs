@@ -1,12 +1,13 @@
 //! Work that goes from the GPU to the CPU and back, round after round: an optimizer on the CPU, offloaded weights.
 
-use super::{Copied, DeviceFigures, Finding, Occurrence, Rule, Says, Scope};
+use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope};
 use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{bytes, duration, percent};
-use activity::{Copy, Direction, Ns, Span};
+use activity::{Direction, Ns, Span};
 use causes::around::Around;
-use causes::graph::{CallId, Engine};
+use causes::graph::CallId;
 use causes::{Bound, needs};
+use figures::large_copies::{LargeCopies, is_made_of};
 use rustc_hash::FxHashMap;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
@@ -83,7 +84,7 @@ impl Rounds {
         let Some(needed) = needed.get(&f.index) else {
             return rounds;
         };
-        let copies = LargeCopies::of(scope, f);
+        let copies = LargeCopies::of(graph, f.index, scope.copies(f).iter());
         let mut since = Ns::MIN;
         for (at, &call) in needed.iter().enumerate() {
             let end = calls.end[call as usize];
@@ -114,12 +115,6 @@ impl Rounds {
     }
 }
 
-/// Whether as many values may go forth as came back, of types that differ by up to four times in size. Other data are of the next round.
-fn is_made_of(went: u64, came: u64) -> bool {
-    let times = (went as f64 / came as f64).log2();
-    times.abs() < 2.01 && (times - times.round()).abs() < 0.01
-}
-
 /// By device, waits for what was copied back that the CPU works on.
 fn needed(scope: &Scope) -> FxHashMap<usize, Vec<CallId>> {
     let (trace, graph) = (scope.trace, scope.causes.graph());
@@ -143,46 +138,4 @@ fn name_of(scope: &Scope, call: CallId, work: Span) -> Option<String> {
     let covers = |it: &&&str| first.contains(it) || last.contains(it);
     let mut names = middle.iter().filter(|it| !it.starts_with("ProfilerStep"));
     names.find(covers).map(|it| cut_middle(it, NAME_MAX))
-}
-
-/// The large copies of a device by when they were asked for, and when its kernels were launched.
-struct LargeCopies {
-    copies: Vec<(Ns, Direction, Span, u64)>,
-    kernels: Vec<Ns>,
-}
-
-impl LargeCopies {
-    fn of(scope: &Scope, f: &DeviceFigures) -> LargeCopies {
-        let graph = scope.causes.graph();
-        let issued = |(lane, row)| graph.op_at(lane, row).map(|op| graph.issued(op));
-        let is_large = |it: &&Copied| it.2.bytes > Copy::TINY_BYTES;
-        let large = scope.copies(f).iter().filter(is_large);
-        let copies = large
-            .filter_map(|&(at, span, copy)| Some((issued(at)?, copy.direction, span, copy.bytes)));
-        let ops = graph.ops.of_device(f.index).iter();
-        let kernels = ops.filter(|op| graph.ops.engine[**op as usize] == Engine::Compute);
-        let mut kernels: Vec<Ns> = kernels.map(|&op| graph.issued(op)).collect();
-        kernels.sort_unstable();
-        let mut copies: Vec<_> = copies.collect();
-        copies.sort_by_key(|it| it.0);
-        LargeCopies { copies, kernels }
-    }
-
-    /// When the next kernel is launched.
-    fn next_kernel(&self, time: Ns) -> Ns {
-        let at = self.kernels.partition_point(|&it| it < time);
-        self.kernels.get(at).copied().unwrap_or(Ns::MAX)
-    }
-
-    /// How long copies run that were asked for within a stretch and end by a time, and what they move.
-    fn sum(&self, direction: Direction, asked: Span, by: Ns) -> (Ns, u64) {
-        let from = self.copies.partition_point(|it| it.0 < asked.start);
-        let its = self.copies[from..]
-            .iter()
-            .take_while(|it| asked.contains(it.0));
-        let its = its.filter(|it| it.1 == direction && it.2.end <= by);
-        its.fold((0, 0), |(time, bytes), it| {
-            (time + it.2.len(), bytes + it.3)
-        })
-    }
 }

@@ -8,6 +8,7 @@ use causes::around::{Around, OPTIMIZER};
 use causes::graph::{NONE, OpId};
 use causes::stacks::{LineShare, StackCounts};
 use causes::{Bound, Gap, Group, LAUNCH_GAP_MAX, Piece};
+use figures::own_work::{adams_loop, ends_adams_update};
 use rustc_hash::FxHashSet;
 use scenario::edit::EditSet;
 use trace::LaneId;
@@ -93,14 +94,6 @@ pub(super) fn part_in_step(scope: &Scope, at: impl Iterator<Item = (LaneId, usiz
 pub(super) const FUSED: &str = "Adam AdamW SGD Adagrad";
 const SEVERAL: &str = "Adam AdamW SGD Adagrad ASGD Adadelta Adamax NAdam RAdam RMSprop Rprop";
 
-/// What is in the names of the kernels that begin and end a parameter's update in PyTorch's Adam, which has so many at most. One with
-/// `foreach` or `fused` has none of these kernels.
-const ADAM: [&str; 2] = [
-    "at::native::(anonymous namespace)::lerp_",
-    "at::native::addcdiv_",
-];
-const OF_ONE: usize = 12;
-
 /// What is known of an optimizer's launches.
 #[derive(Default)]
 struct Seen {
@@ -169,26 +162,11 @@ impl Seen {
 
     /// By the kernels of Adam, from a parameter's first average to its new value, where nothing else tells.
     fn by_kernels(scope: &Scope, f: &DeviceFigures) -> Option<Seen> {
-        if !scope.has_name(|it| it.contains(ADAM[1])) {
+        if !scope.has_name(ends_adams_update) {
             return None;
         }
-        let graph = scope.causes.graph();
-        let mut single = FxHashSet::default();
-        let mut one: Vec<(LaneId, usize)> = Vec::new();
-        for (place, activity) in scope.operations(f) {
-            let What::Kernel(it) = activity.what else {
-                continue;
-            };
-            let name = scope.trace.names().full(scope.trace.shape(it.shape).name);
-            match name {
-                name if name.contains(ADAM[0]) => one = vec![place],
-                _ if !one.is_empty() && one.len() < OF_ONE => one.push(place),
-                _ => one.clear(),
-            }
-            if name.contains(ADAM[1]) {
-                single.extend(one.drain(..).filter_map(|it| graph.op_at(it.0, it.1)));
-            }
-        }
+        let (trace, graph) = (scope.trace, scope.causes.graph());
+        let single = adams_loop(trace, graph, scope.operations(f));
         let seen = Seen {
             name: "Adam or AdamW".to_owned(),
             launches: single.len(),

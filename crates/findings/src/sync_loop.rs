@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::no_overlap::Engines;
+use super::no_overlap::engines;
 use super::words::{every_kernels, seen_at};
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first};
 use super::{exchanges, launch_bound};
@@ -433,8 +433,8 @@ impl<'s, 'a> Waits<'s, 'a> {
 /// each waits for the one before.
 fn hideable(scope: &Scope, f: &DeviceFigures) -> Ns {
     match scope.planned {
-        Some(_) => Engines::new(scope, f).packable(),
-        None if streams(scope, f) > 1 => Engines::new(scope, f).hideable(),
+        Some(_) => engines(scope, f).packable(),
+        None if streams(scope, f) > 1 => engines(scope, f).hideable(),
         None => 0,
     }
 }

@@ -49,7 +49,8 @@ impl Finding {
             _ if self.estimated.is_some() => {
                 let of = if self.step.is_some() { " a step" } else { "" };
                 let between = self.between().unwrap_or_default();
-                format!("; could save {between}{of}, estimated by the card's peak rates")
+                let more = self.throughout();
+                format!("; could save {between}{of}{more}, estimated by the card's peak rates")
             }
             _ if self.tried.is_some() => {
                 let tried = self.tried.as_deref().unwrap_or_default();
@@ -196,11 +197,24 @@ impl Finding {
 
     /// "13.4 to 18.1 ms", "up to 18.1 ms": what is estimated, in one step, where steps were looked at.
     fn between(&self) -> Option<String> {
-        let of_step = |time| self.of_step(time);
+        // By themselves those kernels save no more than they take.
+        let of_step = |time: Ns| self.of_step(time.min(self.bound_ns));
         self.estimated.map(|it| match it.map(of_step) {
             [0, most] => format!("up to {}", duration(most)),
             both => units::range(both.into()),
         })
+    }
+
+    /// " (up to 32.0 ms with bf16 throughout)": other kernels move half of the bytes then.
+    fn throughout(&self) -> String {
+        let most = self.estimated.map_or(0, |it| it[1]);
+        match most > self.bound_ns {
+            true => format!(
+                " (up to {} with bf16 throughout)",
+                duration(self.of_step(most))
+            ),
+            false => String::new(),
+        }
     }
 
     /// The part of a step that its cure was said to save at least, most likely, and at most. Without steps it is of the `whole` run.

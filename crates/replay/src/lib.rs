@@ -4,6 +4,7 @@
 //! [`whatif`] measures, replays and predicts.
 
 pub mod edits;
+pub mod engines;
 pub mod program;
 pub mod whatif;
 

@@ -1,9 +1,9 @@
 //! A thread of Python that computes and holds the GIL: whoever launches gets it back after the interpreter's switch interval.
 
-use super::Scope;
 use activity::{Ns, Span};
 use causes::graph::OpId;
-use causes::stacks;
+use causes::{Causes, stacks};
+use trace::Trace;
 
 /// After so long Python asks a thread that computes for the GIL (`sys.getswitchinterval`), and waking the other one takes so much longer
 /// at most. Measured beside a thread that counts words, on an H200's machine: 5.15 to 5.4 ms.
@@ -21,13 +21,13 @@ fn is_turn(time: Ns) -> bool {
 }
 
 /// Whether these gaps, each before an operation, are mostly waits for the GIL while another thread was seen at work.
-pub(super) fn is_held(scope: &Scope, gaps: &[(Span, OpId)]) -> bool {
+pub fn is_held(trace: &Trace, causes: &Causes<'_>, gaps: &[(Span, OpId)]) -> bool {
     let all: Ns = gaps.iter().map(|it| it.0.len()).sum();
     let turns: Vec<_> = gaps.iter().filter(|it| is_turn(it.0.len())).collect();
     let taken: Ns = turns.iter().map(|it| it.0.len()).sum();
     let is_beside = |it: &&&(Span, OpId)| {
-        let launcher = scope.causes.launcher(it.1);
-        launcher.is_some_and(|at| stacks::works_beside(scope.trace, at, it.0))
+        let launcher = causes.launcher(it.1);
+        launcher.is_some_and(|at| stacks::works_beside(trace, at, it.0))
     };
     // A look comes every second turn or so.
     turns.len() >= WAITS
