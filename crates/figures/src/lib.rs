@@ -10,7 +10,9 @@
 //! model). [`off_cpu`] has what the CPU did in a gap. [`hardware`] has what counters said meanwhile, [`stalls`] what kernels
 //! waited for, and [`lines`] at which line the program was. [`nodes`] has who asked for what in a CUDA graph, and
 //! [`exchanges`] what MPI sends through the host. [`start_work`] has what is done but once, and [`uploads`] what is copied
-//! before the work, [`trips`] what goes down and up again, and [`large_copies`] when it was asked for. [`turns`] has threads that take turns, and [`gil`] those that wait for Python's lock. [`own_work`] has what a program's own kernels do by their names, and [`watching`] what recording may have cost.
+//! before the work. [`trips`] has what goes down and up again, and [`large_copies`] when copies were asked for. [`turns`] has
+//! threads that take turns, and [`gil`] those that wait for Python's lock. [`own_work`] has what kernels do by their names,
+//! and [`watching`] what recording may have cost.
 
 pub mod breakdown;
 pub mod busy;
