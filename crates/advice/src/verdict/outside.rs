@@ -62,7 +62,7 @@ pub(super) fn told(trace: &Trace, causes: &Causes<'_>) -> Vec<(Ns, String)> {
             false => each().max_by_key(|it| ops_of.end[*it as usize]),
         };
         let loaded = describe::loads(trace, span.end).filter(|_| span == before);
-        let loaded = loaded.map(|it| (2 * it > time, duration(it.min(time))));
+        let loaded = loaded.map(|it| (it > time / 2, duration(it.min(time))));
         let in_part = |is_most| {
             let loaded = loaded.as_ref().filter(|it| it.0 == is_most);
             loaded.map(|it| format!("{} of it in DataLoader", it.1))
@@ -99,7 +99,7 @@ pub(super) fn given_back(trace: &Trace) -> Option<(Ns, String)> {
         return None;
     }
     let by = sum_by(calls.iter().map(|it| (it.0, it.1.len())));
-    let most = by.first().filter(|it| 2 * it.1 > time);
+    let most = by.first().filter(|it| it.1 > time / 2);
     let most = most.map(|it| format!(", most of it in {}", trace.names().short(it.0)));
     let time_told = duration(time);
     let text = format!("{time_told} in CUDA calls after the last operation");
@@ -153,7 +153,7 @@ fn name(
     (span, free, time): Stretch<'_>,
     op: OpId,
 ) -> Option<String> {
-    let holds = |it: Span| 2 * within(free, it) > time;
+    let holds = |it: Span| within(free, it) > time / 2;
     let most = |it: &str| format!("most of it in {it}");
     let by = operators(trace, causes.launcher(op), (span, free));
     // What holds nearly all of it says more than the range around it; of several the innermost one. Calls of the system say less.
@@ -170,7 +170,7 @@ fn name(
     long.for_each(|it| causes.add_samples(op, *it, &mut seen));
     let by_samples = seen.work(trace);
     by_samples.or_else(|| {
-        let of_most = by.first().filter(|it| 2 * it.1 > time);
+        let of_most = by.first().filter(|it| it.1 > time / 2);
         let of_most = of_most.map(|it| most(trace.names().full(it.0)));
         let waits = |it: &&(NameId, Ns)| CHILDREN.contains(&trace.names().full(it.0));
         let children: Ns = by.iter().filter(waits).map(|it| it.1).sum();
