@@ -188,6 +188,10 @@ fn the_cpus_work_between_few_launches_is_not_called_launching() {
     let found = sick("launch-bound", &mut scene);
     // 12 gaps of 307 us, 12 of 67 and 11 of 366, beside 7 us between the nodes of each graph.
     assert_eq!(found.bound_ns, 12 * 307_000 + 12 * 67_000 + 11 * 366_000);
+    // The CPU is outside calls for 12 x 300 and 11 x 360 us of these. What lies between two launches, 67 us, is launching.
+    found
+        .title
+        .must_have("954 µs in launching, 7.56 ms in other CPU work");
     let says = found.says.expect("words for the headline");
     assert_eq!(says.bound, Bound::Host);
     assert_eq!(says.why, "99 % of it in CPU work and in launching");
