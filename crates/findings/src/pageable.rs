@@ -87,17 +87,10 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
             .and_then(|link| format!("pin:{link}GB/s").parse().ok()),
         ..scope.found(figures.span_ns, saving, &at)
     };
-    let unwritten = || {
-        uploads::unwritten(
-            scope.trace,
-            scope.causes.graph(),
-            figures.index,
-            figures.span,
-        )
-    };
     let is_cuda = scope.framework() == Framework::Cuda;
     let is_same = !is_once && is_cuda && cases::LOOP_MIN.is_reached_by(pins.count as usize) && {
-        let (number, time) = unwritten();
+        let graph = scope.causes.graph();
+        let (number, time) = uploads::unwritten(scope.trace, graph, figures.index, figures.span);
         cases::LOOP_MIN.is_reached_by(number)
             && cases::LARGE_SHARE.is_reached_by(figures.part(time))
     };

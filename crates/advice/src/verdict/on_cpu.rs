@@ -73,23 +73,22 @@ pub(super) fn told(trace: &Trace) -> (Option<String>, Vec<String>) {
     };
     let kinds = [None, Some(RangeKind::CpuOp), Some(RangeKind::Nvtx)];
     let [calls, operators, ranges] = kinds.map(of);
-    let all = [
-        (&calls, "CUDA calls"),
-        (&operators, "CPU operators"),
-        (&ranges, "ranges"),
-    ];
-    let mut known = all
-        .into_iter()
-        .filter_map(|it| Some((it.0.as_ref()?, it.1)));
     // What is told beside a table of all calls is of all threads.
     let each = lanes.filter_map(|it| Work::of(trace, it.0, None));
     let every = each.reduce(Work::with);
-    let others = known.clone().filter(|it| it.1 != "CUDA calls");
-    let told = every.iter().map(|it| (it, "CUDA calls")).chain(others);
+    let told = [
+        (&every, "CUDA calls"),
+        (&operators, "CPU operators"),
+        (&ranges, "ranges"),
+    ];
+    let told = told
+        .into_iter()
+        .filter_map(|it| Some((it.0.as_ref()?, it.1)));
     let told = told.filter_map(|(work, what)| work.list(what));
     let habits = every.iter().flat_map(Work::habits);
     let told = told.chain(habits).chain(sampled(trace)).collect();
-    let most = known.find_map(|it| it.0.most());
+    let mut known = [&calls, &operators, &ranges].into_iter().flatten();
+    let most = known.find_map(Work::most);
     // Of a thread that waits nobody is at work.
     let own = ranges
         .as_ref()
