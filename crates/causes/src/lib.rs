@@ -5,10 +5,11 @@
 //! the first time. [`needs`] tells which copies the CPU works on,
 //! [`nested`] which range of a thread is innermost, and [`stacks`] which line
 //! samples saw.
-//! [`around`] names the ranges around a call.
+//! [`around`] names the ranges around a call, and [`asleep`] tells whether the CPU only sleeps.
 //! [`evidence`] names the record that shows something. Nothing here needs more than the store.
 
 pub mod around;
+pub mod asleep;
 pub mod evidence;
 pub mod first_use;
 pub mod graph;

@@ -186,6 +186,11 @@ impl DeviceFigures {
         self.span_ns - self.not_recorded_ns
     }
 
+    /// The time of its work. Where kernels do next to nothing, copies are the work.
+    pub fn work_ns(&self) -> Ns {
+        self.compute_ns.max(self.copy_ns)
+    }
+
     /// A time as a share of the recorded one.
     pub fn part(&self, time: Ns) -> f64 {
         share(time, self.recorded_ns())

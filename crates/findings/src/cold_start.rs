@@ -213,7 +213,9 @@ impl Cold<'_, '_> {
             all.get(at).is_some_and(|it| it.start < gap.end)
         };
         let gaps = self.scope.gaps(f).map(|it| it.0.span);
-        self.scope.without_kernels(f, gaps.filter(holds))
+        let ops = &self.scope.causes.graph().ops;
+        let free = ops.without_kernels(f.index, f.span, gaps.filter(holds));
+        free.min(f.recorded_ns() - f.work_ns())
     }
 
     /// Calls that load code or make a context, and overheads that are named so.

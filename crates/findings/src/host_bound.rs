@@ -318,7 +318,7 @@ impl HostWork {
 
     fn of(scope: &Scope, f: &DeviceFigures) -> Self {
         let mut work = HostWork::default();
-        let may_be_ahead = scope.may_be_ahead(f);
+        let may_be_ahead = scope.causes.graph().may_be_ahead(scope.trace, f.index);
         let new = new_kernels(scope, f);
         for (gap, pieces) in scope.gaps(f) {
             // Before a page that comes back the CPU reads results.

@@ -119,8 +119,9 @@ fn title(f: &DeviceFigures, [idle, more, fused]: [Ns; 3], before: Option<String>
 
 /// What a marked step is idle before its first operation: idle time that lies between none.
 fn leading(scope: &Scope, f: &DeviceFigures) -> String {
-    let first = scope.ops_around(f, f.span.start).1.first();
-    let start = first.map(|&op| scope.causes.graph().ops.start[op as usize]);
+    let ops = &scope.causes.graph().ops;
+    let first = ops.around(f.index, f.span.start).1.first();
+    let start = first.map(|&op| ops.start[op as usize]);
     let time = start.map_or(0, |start| start - f.span.start);
     match cases::WORTH_SHARE.is_reached_by(f.part(time)) {
         true => format!(

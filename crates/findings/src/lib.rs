@@ -6,7 +6,7 @@
 //! `docs/FINDINGS.md` has a row of each rule for readers.
 
 mod alloc_loop;
-pub mod asleep;
+mod asleep;
 mod attention;
 mod below_roof;
 mod coalescing;

@@ -7,9 +7,9 @@ use std::ops::RangeInclusive;
 
 use rustc_hash::FxHashSet;
 
+use super::cold_start;
 use super::words::seen_at;
 use super::{Copied, Finding, Occurrence, Rule, Says, Scope, Severity};
-use super::{asleep, cold_start};
 use crate::thresholds;
 use ::program::{Framework, operators_cure};
 use activity::units::{self, bytes, duration, percent, share};
@@ -93,7 +93,7 @@ pub fn paced(scope: &Scope, rate: Ns, found: &mut Vec<Finding>) {
 fn label(scope: &Scope, f: &DeviceFigures, (group, time): (Group, Ns)) -> &'static str {
     let asleep = scope.idle_that(f, |_, piece| {
         let name = scope.causes.host_name(piece.culprit);
-        name.is_some_and(|id| asleep::is_sleep(scope.trace.names().full(id)))
+        name.is_some_and(|id| causes::asleep::is_sleep(scope.trace.names().full(id)))
     });
     match group {
         Group::Unknown if draws(scope) => "drawing, which leaves no record, likely",
@@ -105,9 +105,11 @@ fn label(scope: &Scope, f: &DeviceFigures, (group, time): (Group, Ns)) -> &'stat
 
 /// What a gap ends with: " before globalMM".
 fn ends_with(scope: &Scope, f: &DeviceFigures, gap: Span) -> String {
-    let next = scope.ops_around(f, gap.end).1.first();
-    let what = next.map(|op| scope.causes.graph().what(scope.trace, *op));
-    let told = what.map(|it| describe::in_sentence(scope.trace, &it));
+    let next = scope
+        .causes
+        .graph()
+        .first_from(scope.trace, f.index, gap.end);
+    let told = next.map(|it| describe::in_sentence(scope.trace, &it));
     told.map_or_else(String::new, |it| format!(" before {it}"))
 }
 
@@ -158,7 +160,7 @@ impl Placed {
             );
         }
         let before = before.unwrap_or_else(|| {
-            let next = scope.ops_around(f, gap.end).1.first();
+            let next = scope.causes.graph().ops.around(f.index, gap.end).1.first();
             let next = next.map(|&op| around::op_in_sentence(scope.causes, op));
             next.map_or_else(String::new, |it| format!(" before {it}"))
         });
@@ -202,9 +204,11 @@ fn mostly_before(
     let by = sum_by(some.map(|it| (ends_with(scope, f, it.1), it.0)));
     let (before, _) = by.into_iter().next().filter(|it| 3 * it.1 >= 2 * time)?;
     let &(longest, gap) = at.first()?;
-    let next = scope.ops_around(f, gap.end).1.first();
-    let what = next.map(|&op| scope.causes.graph().what(scope.trace, op));
-    Some(match what {
+    let next = scope
+        .causes
+        .graph()
+        .first_from(scope.trace, f.index, gap.end);
+    Some(match next {
         Some(What::Copy(it)) if it.bytes >= thresholds::LARGE_BYTES && 3 * longest >= 2 * time => {
             let same = |of: &&Copied| (of.2.direction, of.2.bytes) == (it.direction, it.bytes);
             let is_once = scope.copies(f).iter().filter(same).count() == 1;
@@ -522,7 +526,7 @@ const MODEL_COPIES: usize = 32;
 /// The bytes of a large copy to the GPU that a gap ends with, where kernels ran before it: the next batch. Before all kernels it is data
 /// to begin with, and behind a copy back what the CPU has worked on. Others than PyTorch bring as much more than once.
 fn batch_behind(scope: &Scope, f: &DeviceFigures, gap: Span) -> Option<u64> {
-    let (ahead, behind) = scope.ops_around(f, gap.end);
+    let (ahead, behind) = scope.causes.graph().ops.around(f.index, gap.end);
     let what = |op: &OpId| scope.causes.graph().what(scope.trace, *op);
     let before = || ahead.iter().rev().map(what);
     // A value that is read back now and then is nothing to work on.

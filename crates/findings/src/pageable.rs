@@ -112,7 +112,12 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
 
 /// Whether all that goes to the device has come before its first kernel starts.
 fn end_first(scope: &Scope, figures: &DeviceFigures) -> bool {
-    let first = scope.first_kernel(figures.index).unwrap_or(Ns::MIN);
+    let first = scope
+        .causes
+        .graph()
+        .ops
+        .first_kernel(figures.index)
+        .unwrap_or(Ns::MIN);
     let copies = scope.copies(figures).iter();
     let mut staged = copies.filter(|it| it.2.direction == Direction::H2D && it.2.is_staged());
     staged.all(|it| it.1.end <= first)

@@ -9,9 +9,9 @@ use super::{Finding, Severity};
 use ::program::{Change, Framework, Sources};
 use activity::units::share;
 use activity::{Activity, Copy, Direction, LaunchShape, Ns, ShapeId, Span, What};
+use causes::asleep::Slept;
 use causes::evidence::{EVIDENCE_MAX, Evidence};
-use causes::graph::{CallId, CallKind, Engine, OpId};
-use causes::stacks::{LineShare, StackCounts};
+use causes::stacks::LineShare;
 use causes::{Causes, Gap, Group, Piece, Pieces, first_use};
 use figures::lost::Lost;
 use figures::shapes::ShapeRow;
@@ -40,22 +40,6 @@ impl Config {
     pub(super) fn is_usual(&self, time: Ns) -> bool {
         !cases::FAR_TOO_LONG.holds(first_use::is_outlier(time, self.usual))
     }
-}
-
-/// What is known of the CPU's own time while a device waits for it.
-#[derive(Debug, Default)]
-pub(super) struct Slept {
-    /// What lies in calls that sleep, of one of these names.
-    pub named: Ns,
-    pub name: Option<String>,
-    /// Time without such a name, and how many samples of it saw the thread quiet, of how many.
-    pub other: Ns,
-    pub quiet: StackCounts,
-    pub samples: u64,
-    /// The same of the time in which the device works.
-    pub meanwhile: StackCounts,
-    pub busy_samples: u64,
-    pub at: Vec<(Ns, Occurrence)>,
 }
 
 /// What a rule looks at.
@@ -188,28 +172,9 @@ impl<'a> Scope<'a> {
     /// Whether the last operation before a gap brings something back: some runtimes wait for it in calls of the system.
     pub(super) fn comes_before(&self, f: &DeviceFigures, gap: &Gap) -> bool {
         let is_back = |it: Copy| it.direction == Direction::D2H && !What::Copy(it).is_migration();
-        let last = self.ops_around(f, gap.span.start).0.last();
-        let what = last.map(|&op| self.causes.graph().what(self.trace, op));
-        matches!(what, Some(What::Copy(it)) if is_back(it))
-    }
-
-    /// The operations of a device that begin before a moment, and the others.
-    pub(super) fn ops_around(&self, f: &DeviceFigures, time: Ns) -> (&[OpId], &[OpId]) {
-        let ops = &self.causes.graph().ops;
-        let all = ops.of_device(f.index);
-        all.split_at(all.partition_point(|&op| ops.start[op as usize] < time))
-    }
-
-    /// Whether a pause that ends then lies behind a device's first operation that the program asked for, and not behind its
-    /// last one. Before nothing can be prepared ahead, and behind nothing launched.
-    pub(super) fn may_be_ahead(&self, device: &DeviceFigures) -> impl Fn(Ns) -> bool {
         let graph = self.causes.graph();
-        let is_asked = |op: &&OpId| !graph.what(self.trace, **op).is_migration();
-        let (ops, all) = (&graph.ops, graph.ops.of_device(device.index));
-        let (first, last) = (all.iter().find(is_asked), all.iter().rfind(is_asked));
-        let start = |op: Option<&OpId>| op.map_or(Ns::MIN, |&op| ops.start[op as usize]);
-        let (first, last) = (start(first), start(last));
-        move |end| first < end && end <= last
+        let what = graph.last_before(self.trace, f.index, gap.span.start);
+        matches!(what, Some(What::Copy(it)) if is_back(it))
     }
 
     /// What lies beside so much idle time of these gaps: their rest, and copies and pauses up to the kernels around.
@@ -222,31 +187,9 @@ impl<'a> Scope<'a> {
         idle: Ns,
     ) -> Ns {
         let stays = self.idle_that(f, |gap, it| self.causes.group(*gap, it) == Group::SetUp);
-        let most = f.recorded_ns() - works(f) - stays;
-        (self.without_kernels(f, gaps).min(most) - idle).max(0)
-    }
-
-    /// How long a device runs no kernel around these gaps, which come in order of time.
-    pub(super) fn without_kernels(
-        &self,
-        f: &DeviceFigures,
-        gaps: impl Iterator<Item = Span>,
-    ) -> Ns {
+        let most = f.recorded_ns() - f.work_ns() - stays;
         let ops = &self.causes.graph().ops;
-        let mut kernels = ops.of_engine(f.index, Engine::Compute).iter().peekable();
-        let (mut ended, mut free, mut until) = (f.span.start, 0, f.span.start);
-        for gap in gaps {
-            while let Some(&op) = kernels.next_if(|op| ops.start[**op as usize] < gap.end) {
-                ended = ended.max(ops.end[op as usize]);
-            }
-            let next = kernels
-                .peek()
-                .map_or(Ns::MAX, |op| ops.start[**op as usize]);
-            let next = next.min(f.span.end.max(gap.end));
-            free += (next - ended.max(until)).max(0);
-            until = next.max(until);
-        }
-        free.min(f.recorded_ns() - works(f))
+        (ops.without_kernels(f.index, f.span, gaps).min(most) - idle).max(0)
     }
 
     /// Idle time of launches, but for gaps that are told of. It goes, too, where the launching thread gains so much time: launches then run
@@ -260,8 +203,8 @@ impl<'a> Scope<'a> {
         // What lies behind a copy goes with that.
         let graph = self.causes.graph();
         let is_behind = |gap: &Gap| {
-            let last = self.ops_around(f, gap.span.start).0.last();
-            last.is_some_and(|&op| matches!(graph.what(self.trace, op), What::Kernel(_)))
+            let last = graph.last_before(self.trace, f.index, gap.span.start);
+            matches!(last, Some(What::Kernel(_)))
         };
         let is_its = |gap: &Gap, it: &Piece| {
             self.causes.group(*gap, it) == Group::Launch && !is_told(gap) && is_behind(gap)
@@ -284,13 +227,6 @@ impl<'a> Scope<'a> {
         let lane = &self.trace.lanes()[lane];
         let window = self.window_of(lane.key().process);
         window.map_or(lane.kept(), |w| lane.starting(w))
-    }
-
-    /// When the first kernel of a device starts, in all of the timeline.
-    pub(super) fn first_kernel(&self, device: usize) -> Option<Ns> {
-        let ops = &self.causes.graph().ops;
-        let first = ops.of_engine(device, Engine::Compute).first();
-        first.map(|op| ops.start[*op as usize])
     }
 
     /// The operations of one device that are looked at, by stream and start.
@@ -344,21 +280,8 @@ impl<'a> Scope<'a> {
     /// Whether at least half of the calls that take memory of a device take managed memory.
     fn takes_managed(&self) -> bool {
         (self.program.takes_managed)
-            .get_or_init(|| self.finds_managed())
+            .get_or_init(|| self.causes.graph().takes_managed(self.trace))
             .to_owned()
-    }
-
-    fn finds_managed(&self) -> bool {
-        let graph = self.causes.graph();
-        let is_one = |it: &usize| graph.calls.kind[*it] == CallKind::Memory;
-        let (mut managed, mut others) = (0, 0);
-        for call in (0..graph.calls.len()).filter(is_one) {
-            let name = graph.function(self.trace, call as CallId);
-            let is_of_device = name.contains("lloc") && !name.contains("Host");
-            managed += usize::from(name.contains("llocManaged"));
-            others += usize::from(is_of_device && !name.contains("llocManaged"));
-        }
-        managed >= others
     }
 
     /// Whether anything in the timeline has such a name. It is looked for once, however many devices there are.
@@ -427,11 +350,6 @@ pub(super) type Copied = (At, Span, Copy);
 
 fn none_yet<A, T>(of: &[A]) -> Arc<[OnceLock<T>]> {
     of.iter().map(|_| OnceLock::new()).collect()
-}
-
-/// The time of a device's work. Where kernels do next to nothing, copies are the work, and stay.
-fn works(f: &DeviceFigures) -> Ns {
-    f.compute_ns.max(f.copy_ns)
 }
 
 /// Places by how long each took.

@@ -462,7 +462,7 @@ fn is_staged(scope: &Scope, wait: CallId) -> bool {
     let is_back = calls.kind[wait as usize] == CallKind::Copy
         && needs::fetched(scope.trace, graph, wait).is_some();
     let is_upload = || matches!(graph.what(scope.trace, waited), What::Copy(it) if it.direction == Direction::H2D);
-    let first = || scope.first_kernel(scope.causes.device(waited)?);
+    let first = || graph.ops.first_kernel(scope.causes.device(waited)?);
     let is_early = || first().is_none_or(|it| graph.ops.end[waited as usize] <= it);
     is_back || is_upload() && is_early()
 }

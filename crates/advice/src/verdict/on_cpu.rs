@@ -7,11 +7,11 @@ use rustc_hash::FxHashMap;
 use activity::text::{NAME_MAX, cut_middle, printable};
 use activity::units::{count, duration, percent, share};
 use activity::{Ns, RangeKind, Span, What};
+use causes::asleep;
 use causes::first_use;
 use causes::graph::CallKind;
 use causes::stacks::StackCounts;
 use figures::steps::without_numbers;
-use findings::asleep;
 use trace::{LaneId, LaneKind, SourceKind, Trace};
 
 use super::BOUND_MIN;

@@ -9,6 +9,7 @@
 //! `fill` fills the columns: `calls` holds the CPU's and `ops` those of the operations. `edges` finds what bound an
 //! operation, `events` matches waits of streams with event records, `waits` what a sync waited for.
 
+mod around;
 mod calls;
 mod depends;
 mod edges;

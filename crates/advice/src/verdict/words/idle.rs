@@ -8,10 +8,10 @@ use activity::Ns;
 use activity::text::counted;
 use activity::units::{duration, percent, share};
 use causes::Cause;
+use causes::asleep;
 use causes::first_use::{is_allocation, is_file_io, is_file_output, is_system_wait, pins};
 use figures::busy::mostly;
 use figures::steps::without_numbers;
-use findings::asleep;
 use findings::no_cure::{SPREAD, UNTRACED};
 use trace::describe::host_name;
 
