@@ -260,13 +260,16 @@ impl Told<'_> {
     }
 
     pub(super) fn syncs(&self) -> [String; 2] {
-        let number = counted(self.split.syncs.div_ceil(self.steps()), "sync", "syncs");
+        let number = self.split.syncs.div_ceil(self.steps());
+        let text = format!("in {}", counted(number, "sync", "syncs"));
         let by = &self.split.sync_by;
         let Some((name, time)) = most(by) else {
-            return [format!("in {number}"), String::new()];
+            return [text, String::new()];
         };
         let name = self.trace.names().short(name).to_owned();
-        let mostly = mostly(time, by.values().sum());
-        [format!("in {number}, {mostly}"), name]
+        match number {
+            1 => [text + ",", name],
+            _ => [format!("{text}, {}", mostly(time, by.values().sum())), name],
+        }
     }
 }
