@@ -327,26 +327,15 @@ impl Told<'_> {
         let of_kernel = all.of_it(time);
         let [computing, alone] = [split.computing - exposed, exposed];
         let [computing, alone] = [computing, alone].map(|it| percent(share(it, split.whole())));
-        let of = match is_told {
-            true => format!("{of}, communication alone {alone}"),
-            false => of,
+        let alone = match is_told {
+            true => format!(", communication alone {alone} of the time"),
+            false => String::new(),
         };
+        let text = format!("GPU-bound{several}: kernels run {computing} of {of},");
         let words = busy::words(self.trace, Some(split.span), told, all);
-        if let Some(words) = words.or_else(|| self.optimizer(all)) {
-            return format!("GPU-bound{several}: kernels run {computing} of {of}, {words}");
-        }
-        if let Some((kind, of_all)) = self.kind_of_work(told, name, time) {
-            let text = format!(
-                "GPU-bound{several}: kernels run {computing} of {of}, {} in {kind}",
-                all.of_it(of_all),
-            );
-            let name = short::short(self.trace.names().full(name));
-            let whole = format!("{text}, {} {name}", mostly(time, of_all));
-            // A name cut in its middle says less than none.
-            return match whole.chars().count() <= HEADLINE_MAX + NAME_MIN {
-                true => whole,
-                false => text,
-            };
+        let words = words.or_else(|| self.optimizer(all));
+        if let Some(words) = words.or_else(|| self.in_kind(told, (name, time), all, &text)) {
+            return format!("{text} {words}{alone}");
         }
         // What exchanges data takes few SMs on purpose.
         let is_meant = exchanges(&name);
@@ -355,8 +344,29 @@ impl Told<'_> {
             false => self.sms(name),
         };
         let name = short::short(self.trace.names().full(name));
-        let text = format!("GPU-bound{several}: kernels run {computing} of {of}, {of_kernel} in");
-        format!("{text} {}{sms}", cut_to(&name, &(text.clone() + &sms)))
+        let text = format!("{text} {of_kernel} in");
+        let name = cut_to(&name, &(text.clone() + &sms + &alone));
+        format!("{text} {name}{sms}{alone}")
+    }
+
+    /// "75 % of it in matrix products, mostly gemm": what a library's kernels do of which one takes most, for behind a text.
+    fn in_kind(
+        &self,
+        kernels: &FxHashMap<NameId, Ns>,
+        (name, time): (NameId, Ns),
+        all: KernelTime,
+        text: &str,
+    ) -> Option<String> {
+        let (kind, of_all) = self.kind_of_work(kernels, name, time)?;
+        let kind = format!("{} in {kind}", all.of_it(of_all));
+        let name = short::short(self.trace.names().full(name));
+        let whole = format!("{kind}, {} {name}", mostly(time, of_all));
+        // A name cut in its middle says less than none.
+        let length = text.chars().count() + 1 + whole.chars().count();
+        Some(match length <= HEADLINE_MAX + NAME_MIN {
+            true => whole,
+            false => kind,
+        })
     }
 
     /// Kernels that are called alike, in whatever types, are told as one: the one that takes most of them, and what all take.
