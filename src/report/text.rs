@@ -453,6 +453,9 @@ fn names(page: &mut Page, title: &str, rows: &[NameRow], shown: impl Fn(&[&str])
     page.rows(&Operations::columns(), rows);
 }
 
+/// What the findings of a start are under.
+const START_UP: &str = "Start-up";
+
 fn findings(page: &mut Page, report: &Report) {
     let variants = report.variants.as_deref().unwrap_or_default();
     let mut lists: Vec<(String, Vec<Finding>)> = folded(variants);
@@ -463,12 +466,18 @@ fn findings(page: &mut Page, report: &Report) {
         let start_up = report.start_up_findings.clone();
         let looked = steps_looked_at(&report.findings).unwrap_or_default();
         lists.push((format!("Findings{looked}"), report.findings.clone()));
-        lists.push(("Start-up".to_owned(), start_up.unwrap_or_default()));
+        lists.push((START_UP.to_owned(), start_up.unwrap_or_default()));
     }
     let mut left = page.most(BRIEF_FINDINGS);
     let all: usize = lists.iter().map(|(_, findings)| findings.len()).sum();
+    // A start that takes longer than all that the GPU did is told, whatever else there is.
+    let span = report.devices.iter().map(|f| f.span_ns).max().unwrap_or(0);
+    let is_long = |it: &(String, Vec<Finding>)| it.1.iter().any(|it| it.bound_ns > span);
+    let start = lists.last().filter(|it| it.0 == START_UP && is_long(it));
+    let mut kept = usize::from(page.is_brief && start.is_some());
     for (title, findings) in lists {
-        let some = &findings[..findings.len().min(left)];
+        kept *= usize::from(title != START_UP);
+        let some = &findings[..findings.len().min(left - kept)];
         left -= some.len();
         // A run's one screen has room for its variants, whose cures stand beside them.
         let has_change = !page.is_brief || variants.is_empty();

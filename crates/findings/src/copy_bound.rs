@@ -34,6 +34,17 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         [one] => format!("{one} copies take most"),
         several => format!("{} copies take equally long", several.join(" and ")),
     };
+    // Both engines work at once where something asks them to.
+    let [to, back] = [Direction::H2D, Direction::D2H].map(|it| busy(&it));
+    let at_once = (to + back - f.copy_ns).max(0);
+    let are_apart =
+        to.min(back) >= most / 4 && !cases::LARGE_SHARE.is_reached_by(share(at_once, most));
+    let mut advice =
+        "Copy less: keep data on the GPU, copy reused data once, use a smaller data type."
+            .to_owned();
+    if are_apart {
+        advice += " H2D and D2H copies never run at once: copy one batch back while the next one goes, on two streams.";
+    }
     let copies = scope.copies(f).iter();
     let at = copies.filter(|it| directions.contains(&it.2.direction));
     let at = at.map(|&(place, span, _)| (span.len(), Occurrence::Row(place)));
@@ -44,8 +55,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             duration(alone),
         ) + &which,
         severity: Severity::warn_where(is_bound || is_most),
-        advice: "Copy less: keep data on the GPU, copy reused data once, use a smaller data type."
-            .to_owned(),
+        advice,
         ..scope.found(f.span_ns, alone, &longest_first(at.collect()))
     })
 }

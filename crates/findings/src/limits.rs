@@ -287,6 +287,11 @@ const NAMED: f64 = 0.2;
 /// Kernels of batch norm, by cuDNN's names and PyTorch's.
 const NORMS: &str = "bn_fw batch_norm";
 
+/// Kernels that read or write at places which a tensor says.
+const INDEXED: &str = "index_elementwise index_kernel index_put gather scatter";
+/// A kernel that has next to nothing to do takes about so long.
+const LEAST: Ns = 2_500;
+
 /// Whether a kernel does something to each element, by PyTorch's names and CuPy's. A batch norm does, with what cuDNN calls it.
 pub(super) fn is_elementwise(name: &str) -> bool {
     let of_cupy = name.strip_prefix("cupy_");
@@ -329,7 +334,10 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             false => thresholds::CHAIN_DRAM,
         };
         let may_be = it.row.class == Class::Memory || dram >= least || !is_sampled;
-        may_be && is_elementwise(name)
+        // What takes as little as a kernel can reads and writes next to nothing: on an idle GPU that is a matter of launching.
+        let least = LEAST.saturating_mul(it.row.count as Ns);
+        let is_least = f.idle_ns > f.busy_ns && it.row.total_ns <= least;
+        may_be && is_elementwise(name) && !has_any(name, INDEXED) && !is_least
     });
     let mut ran = configs::ran(scope, f, &all);
     ran.sort_unstable();

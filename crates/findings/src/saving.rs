@@ -382,6 +382,9 @@ impl Candidate {
             self.alone.high,
         ]
         .map(|it| it.max(least));
+        // However wide the interval is, the rule has seen no more that could go.
+        let seen = 1.0 - share(self.finding.bound_ns, whatif.whole()).min(1.0);
+        let low = low.max(((seen * whatif.measured() as f64) as Ns).min(predicted));
         Finding {
             edit: Some(self.edit),
             alone_ns: Some(self.alone.whole_saving),

@@ -31,7 +31,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let decides = waits.decide();
     let may_stay = waits.has_needed || decides;
     let kernels = f.kernels / number as u64;
-    let of_each = Some(kernels).filter(|_| decides);
+    let of_each = Some(kernels).filter(|_| decides && waits.take_turns());
     let of_each = of_each.and_then(|kernels| waits.of_each(kernels));
     let is_each = of_each.is_some();
     // What is queued ahead does not start late on a GPU that had run out of work.
@@ -248,6 +248,16 @@ impl<'s, 'a> Waits<'s, 'a> {
     fn operator(&self, call: CallId) -> Option<&'s str> {
         let graph = self.scope.causes.graph();
         Some(first_use::operator(self.scope.trace, graph, call)?.1)
+    }
+
+    /// Whether kernels run before a quarter of the waits: a phase of its own may have all of the kernels.
+    fn take_turns(&self) -> bool {
+        let mut waits: Vec<Ns> = self.spans.iter().map(|it| it.end).collect();
+        waits.sort_unstable();
+        let kernels = self.scope.operations(self.f).map(|it| it.1);
+        let kernels = kernels.filter(|it| matches!(it.what, What::Kernel(_)));
+        let behind = kernels.map(|it| waits.partition_point(|wait| *wait <= it.span.start));
+        4 * behind.collect::<FxHashSet<_>>().len() > self.by_wait.len()
     }
 
     /// Who waits, where one does for most of it.

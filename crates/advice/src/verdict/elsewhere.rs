@@ -14,6 +14,9 @@ const IDLE: f64 = 0.5;
 /// Of a program that is at something else for so many times as long nobody asks first what its kernels do.
 const ALL: Ns = 50;
 
+/// Nor of one that is for so long, and a tenth of it at most at work on the GPU.
+const AGES: Ns = 60_000_000_000;
+
 /// Steps of which so many times the time ran are next to nothing of it.
 const STEPS: Ns = 50;
 
@@ -22,6 +25,9 @@ const FEW_TIMES: f64 = 2.0;
 
 /// A start of less is not what anybody waits for.
 const LEAST: Ns = 100_000_000;
+
+/// What the CPU is at behind the steps is told with this.
+const AFTER_STEPS: &str = " after the steps, CPU-bound: ";
 
 /// Puts it there: what a program does outside CUDA, or its cold start, which is among `findings`. What was said of what the GPU
 /// did stands behind it.
@@ -57,7 +63,7 @@ pub fn lead(
             true => loads() && it.1.contains(outside::BEFORE),
             false => whole.idle >= IDLE || is_uncured,
         };
-        is_next || it.0 > ALL * ran
+        is_next || it.0 > ALL * ran || it.0 >= AGES
     });
     let cold = findings.iter().filter(|it| it.rule == Rule::ColdStart);
     // Of few operations little is known, and a start of any length may be all there is to say.
@@ -65,7 +71,7 @@ pub fn lead(
         && !whole.text.starts_with(TOO_LITTLE);
     let is_held_up = matches!(whole.bound_by, Bound::Launch | Bound::Sync);
     let is_told = computes || is_uncured || is_held_up || are_few || whole.idle >= IDLE;
-    let cold = cold.filter(|it| is_told || !it.next.is_empty());
+    let cold = cold.filter(|it| is_told || !it.next.is_empty() || it.bound_ns > ALL * ran);
     let cold = cold.map(|it| (it.bound_ns, it.title.clone(), String::new(), Some(it.next)));
     // A start-up is told before its steps only where these are next to nothing of what ran.
     let is_little = whole.steps.is_none() || STEPS * whole.span_ns <= ran;
@@ -84,12 +90,16 @@ pub fn lead(
         let is_felt = it.0 >= LEAST || are_few && it.3.is_some();
         is_felt && (cases::ELSEWHERE_TIMES.is_reached_by(times) || is_much)
     };
-    let most = outside.chain(cold).filter(is_long).max_by_key(|it| it.0);
+    let long = outside
+        .chain(cold)
+        .filter(is_long)
+        .chain(tail(whole, trace));
+    let most = long.max_by_key(|it| it.0);
     let Some(((time, mut text, said, next), all)) = most.zip(outside::recorded(trace)) else {
         return;
     };
     let was = std::mem::take(&mut whole.text);
-    if next.is_none() {
+    if next.is_none() && !text.contains(AFTER_STEPS) {
         text = format!("CPU-bound: {text}; the GPU's work spans {}", duration(ran));
     }
     let gain = whole.gain.take();
@@ -107,6 +117,19 @@ pub fn lead(
         ..AnswerScope::default()
     };
     whole.is_mostly_beside = true;
+}
+
+/// What a program waits for the CPU for behind steps that are next to nothing of it, how long that is, and as what it was told.
+fn tail<'n>(whole: &Verdict, trace: &Trace) -> Option<(Ns, String, String, Option<&'n str>)> {
+    let end = trace.operations_extent()?.end;
+    let (steps, behind) = (
+        whole.scope.end_ns - whole.scope.start_ns,
+        end - whole.scope.end_ns,
+    );
+    let times = behind as f64 / steps.max(1) as f64;
+    let told = whole.beside.iter().find(|it| it.contains(AFTER_STEPS))?;
+    let is_long = whole.steps.is_some() && cases::ELSEWHERE_TIMES.is_reached_by(times);
+    is_long.then(|| (behind, told.clone(), told.clone(), None))
 }
 
 /// Whether a headline tells what kernels wait for or do.

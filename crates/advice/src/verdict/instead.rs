@@ -1,7 +1,7 @@
 //! What is said in the place of a verdict, or before it: nothing ran, records are lost, the run failed.
 
 use super::outside::BEFORE;
-use super::{Bound, Verdict, words};
+use super::{Bound, Verdict, on_cpu, words};
 use activity::text::counted;
 use activity::units::duration;
 use activity::{Ns, Span};
@@ -28,14 +28,21 @@ pub(super) fn put(
             continue;
         }
         verdict.bound_by = bound;
+        let is_without = text.starts_with(failed::NO_LAUNCH);
         (verdict.share, verdict.line) = (0.0, None);
         verdict.frames = Default::default();
         verdict.text.clone_from(&text);
         // Nor is anything known of its parts, but for what the CPU did before them.
-        if lost.is_some() || text.starts_with(failed::NO_LAUNCH) {
+        if lost.is_some() || is_without {
             let from = lost.map_or(Ns::MIN, |it| it.0.from(causes.graph()));
             let is_before = trace.operations_extent().is_some_and(|it| it.start < from);
             verdict.beside.retain(|it| is_before && it.contains(BEFORE));
+        }
+        // The CPU's own times are all there is to tell.
+        if is_without {
+            let (most, told) = on_cpu::told(trace);
+            verdict.text += &most.map_or_else(String::new, |it| format!("; {it}"));
+            verdict.beside.extend(told);
         }
     }
 }

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::LAUNCH_GAP_MAX;
 use crate::first_use::is_system_wait;
 use crate::nested::{LEVELS, NONE, Nested};
-use activity::{Ns, Overhead, RangeKind, Span, What};
+use activity::{NameId, Ns, Overhead, RangeKind, Span, What};
 use trace::{LaneId, LaneKind, Trace};
 
 /// Who took the time of an overhead.
@@ -56,6 +57,8 @@ struct Ranges {
     nested: Nested,
     /// By row, the outermost range around it that says something; itself where it is that.
     tops: Vec<u32>,
+    /// Names of outermost ranges that take nearly all of the time.
+    covering: FxHashSet<NameId>,
     /// The lanes of all streams.
     streams: Arc<[LaneId]>,
 }
@@ -68,6 +71,12 @@ const NEARLY_ALL: f64 = 0.95;
 
 /// A range that lasts so many times as long as a stretch says little of it.
 const LONG: Ns = 8;
+
+/// Ranges of one name that take this part of all that ran say little of what they are in.
+const COVERS: f64 = 0.9;
+
+/// In such a range this part of a stretch tells what it is in, if it is not short.
+const PART: Ns = 4;
 
 /// What is known of the host's threads, by process and thread.
 #[derive(Clone, Debug, Default)]
@@ -249,20 +258,30 @@ impl Ranges {
     fn of(trace: &Trace, id: LaneId, streams: &Arc<[LaneId]>) -> Ranges {
         let rows = trace.lanes()[id].kept();
         let first = rows.start;
+        let all = trace.operations_extent().unwrap_or_default();
+        let mut taken: FxHashMap<NameId, Ns> = FxHashMap::default();
         let mut tops: Vec<u32> = Vec::with_capacity(rows.len());
         let nested = Nested::of(trace, id, |row, around| {
             let top = around
                 .last()
                 .map_or(NONE, |top| tops[top.1 as usize - first]);
             tops.push(match top {
-                NONE if is_named(trace, streams, id, row) => row as u32,
+                NONE if is_named(trace, streams, id, row) => {
+                    if let Some(name) = trace.what(id, row).name() {
+                        let within = trace.lanes()[id].span(row).intersect(all);
+                        *taken.entry(name).or_default() += within.len().max(0);
+                    }
+                    row as u32
+                }
                 top => top,
             });
         });
+        taken.retain(|_, it| *it as f64 >= COVERS * all.len().max(1) as f64);
         Ranges {
             lane: id,
             nested,
             tops,
+            covering: taken.into_keys().collect(),
             streams: streams.clone(),
         }
     }
@@ -318,9 +337,61 @@ impl Ranges {
         }
         let named = |(span, top): (Span, u32)| {
             let most = (top != NONE).then(|| self.most(trace, span, top));
-            (span, most.flatten().map(|row| (self.lane, row)))
+            let most = most.flatten();
+            let around = most.filter(|it| self.covers_all(trace, *it, top));
+            let inner = around.map(|it| self.inner(trace, span, it));
+            let parts = inner.unwrap_or_else(|| vec![(span, most)]);
+            let at =
+                move |(span, row): (Span, Option<usize>)| (span, row.map(|it| (self.lane, it)));
+            parts.into_iter().rev().map(at)
         };
-        parts.into_iter().rev().map(named).collect()
+        parts.into_iter().rev().flat_map(named).collect()
+    }
+
+    /// Whether a range says no more than that the program runs: it is nearly all of an outermost one of which those of one name take
+    /// nearly all of the time.
+    fn covers_all(&self, trace: &Trace, row: usize, top: u32) -> bool {
+        let lane = &trace.lanes()[self.lane];
+        let name = trace.what(self.lane, top as usize).name();
+        let is_most = || {
+            let (own, of) = (lane.span(row).len(), lane.span(top as usize).len());
+            own as f64 >= COVERS * of as f64
+        };
+        name.is_some_and(|it| self.covering.contains(&it)) && is_most()
+    }
+
+    /// A long part that lies in a range which says little, cut where what takes much of it begins and ends, in order of time.
+    fn inner(&self, trace: &Trace, part: Span, around: usize) -> Vec<(Span, Option<usize>)> {
+        let lane = &trace.lanes()[self.lane];
+        let tells = |row: u32| {
+            let within = lane.span(row as usize).intersect(part).len();
+            within > LAUNCH_GAP_MAX && PART * within >= part.len()
+        };
+        let of = |row: u32| {
+            let up = |it: &u32| Some(self.nested.parent(*it)).filter(|it| *it != NONE);
+            let outer = std::iter::successors(Some(row).filter(|it| *it != NONE), up);
+            let outer = outer.take(LEVELS).take_while(|it| *it as usize != around);
+            let telling = outer.filter(|it| tells(*it));
+            let is_named = |it: &u32| is_named(trace, &self.streams, self.lane, *it as usize);
+            telling.filter(is_named).last()
+        };
+        let mut parts: Vec<(Span, Option<usize>)> = Vec::new();
+        if part.len() > LAUNCH_GAP_MAX {
+            for (segment, row) in self.nested.within(part) {
+                let row = of(row).map_or(around, |it| it as usize);
+                match parts.last_mut() {
+                    Some(last) if last.1 == Some(row) => last.0.end = segment.end,
+                    _ => parts.push((segment, Some(row))),
+                }
+            }
+        }
+        for (span, row) in &mut parts {
+            *row = row.and_then(|it| self.most(trace, *span, it as u32));
+        }
+        if parts.is_empty() {
+            parts.push((part, Some(around)));
+        }
+        parts
     }
 
     /// The innermost range inside `top` that covers most of a part. It covers the middle of it, so only ranges around

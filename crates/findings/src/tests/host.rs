@@ -422,6 +422,25 @@ fn a_value_may_decide_what_is_launched_next() {
     assert_eq!((found.says, found.refused), (None, None));
 }
 
+/// Values that come back one by one, and then kernels: no kernel lies between two of the reads.
+#[test]
+fn values_that_come_back_before_all_kernels_take_no_turns_with_them() {
+    let mut scene = Scene::new();
+    for at in (0..20).map(|i| i * 50_000) {
+        scene.call("cudaMemcpyAsync", at, at + 5_000);
+        scene.copy_of(pinned(Direction::D2H, 1, 4), at + 7_000, at + 8_000);
+        scene.call("cudaStreamSynchronize", at + 5_500, at + 9_500);
+    }
+    for at in (20..40).map(|i| i * 50_000) {
+        scene.call("cudaLaunchKernel", at, at + 5_000);
+        scene.kernel("k", 1, at + 7_000, at + 9_000);
+    }
+    let found = sick("sync-in-loop", &mut scene);
+    assert_eq!(found.says.map(|it| it.why), None);
+    // Between the reads and until the first kernel the GPU is idle for 19 * 49 + 49 us.
+    assert!(found.bound_ns <= 20 * 49_000, "{}", found.bound_ns);
+}
+
 /// Rounds of so many kernels with so many values that come back behind them.
 #[test]
 fn values_that_come_back_less_often_than_kernels_run_are_told_as_they_are() {

@@ -823,6 +823,9 @@ fn elementwise_kernels_at_the_roof_of_memory_are_a_chain() {
     let of_cupy = |dram| of("cupy_add__float32", [dram, 0.0, 0.2], false).is_some();
     assert_eq!([0.35, 0.25].map(of_cupy), [true, false]);
     assert_eq!(of("layer_norm", [0.9, 0.0, 0.1], false), None);
+    // What writes where a tensor says is no part of a chain.
+    let scatter = "index_elementwise_kernel<128, 4, index_put_kernel_impl>";
+    assert_eq!(of(scatter, [0.9, 0.0, 0.1], false), None);
 }
 
 /// Nine rounds of CuPy's three of 1 ms, and nothing else: of each round one is left. What is fused already is one kernel.

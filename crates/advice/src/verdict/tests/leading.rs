@@ -128,3 +128,64 @@ fn a_program_that_ends_behind_one_copy_most_likely_failed() {
         assert!(is_told, "{copies}");
     }
 }
+
+/// A kernel of 5 s behind so much of the CPU's work.
+fn behind_work(before: Ns) -> String {
+    const S: Ns = 1_000_000_000;
+    let mut scene = Scene::new();
+    scene.range(RangeKind::Nvtx, "assemble", 0, 0, before);
+    scene.call("cudaLaunchKernel", before, before + 1_000);
+    scene.kernel("k", 1, before + 1_000, before + 5 * S);
+    let trace = scene.trace();
+    let graph = Graph::new(&trace);
+    let causes = Causes::new(&trace, &graph);
+    let devices = figures::count(&trace, None, None);
+    let mut all = find(&trace, &causes, (None, &devices), (&[], None), None);
+    lead(&mut all, (&trace, &causes), &[]);
+    all[0].text.clone()
+}
+
+#[test]
+fn minutes_before_seconds_of_kernels_are_told_first() {
+    const S: Ns = 1_000_000_000;
+    let minutes =
+        "CPU-bound: 120 s outside CUDA before the first operation, most of it in assemble";
+    behind_work(120 * S).must_begin(minutes);
+    // Less than a minute is twelve times as long, too, and yet a matter of one run.
+    behind_work(59 * S).must_begin("GPU-bound: ");
+}
+
+/// Eight steps of 1 ms of kernels, and behind them so long of the CPU's work until a copy.
+fn before_output(after: Ns) -> String {
+    const MS: Ns = 1_000_000;
+    let mut scene = Scene::new();
+    for at in (0..8).map(|it| it * MS) {
+        scene.range(RangeKind::Nvtx, "round", 1, at, at + MS);
+        for part in 0..4 {
+            let at = at + part * 250_000;
+            scene.call("cudaLaunchKernel", at, at + 5_000);
+            scene.kernel("spread", 1, at + 6_000, at + 248_000);
+        }
+    }
+    let (from, until) = (8 * MS + 100_000, 8 * MS + after);
+    scene.range(RangeKind::Nvtx, "write_file", 1, from, until);
+    scene.call("cudaMemcpyAsync", until, until + 5_000);
+    scene.copy_of(
+        pinned(Direction::D2H, 1, 4_000),
+        until + 6_000,
+        until + 8_000,
+    );
+    let trace = scene.trace();
+    let facts = crate::Facts::new(&trace);
+    let judged = facts
+        .judgement(crate::JudgedPart::Whole)
+        .expect("not stopped");
+    judged.verdicts[0].headline()
+}
+
+#[test]
+fn what_takes_ten_times_all_steps_behind_them_is_told_first() {
+    const MS: Ns = 1_000_000;
+    before_output(90 * MS).must_have(" after the steps, CPU-bound: GPU idle ");
+    before_output(40 * MS).must_begin("GPU-bound: ");
+}

@@ -286,6 +286,54 @@ fn a_function_has_the_time_of_what_it_calls() {
     assert_eq!(found.sentence, said);
 }
 
+/// Three steps of 50 ms with 40 ms of the CPU's work before each second kernel, in a range that takes so long of each, and in it an operator.
+fn idle_in_a_step(forward: Ns, operator: Ns) -> Vec<(Option<String>, Ns)> {
+    const MS: Ns = 1_000_000;
+    let mut scene = Scene::new();
+    for at in (0..3).map(|it| it * 50 * MS) {
+        let ranges = [
+            ("ProfilerStep#1", 0, 50 * MS),
+            ("Net.forward", 0, forward),
+            ("aten::split", 10 * MS, 10 * MS + operator),
+        ];
+        for (name, from, to) in ranges {
+            scene.range(activity::RangeKind::Nvtx, name, 1, at + from, at + to);
+        }
+        for launch in [at, at + 40 * MS] {
+            scene.call("cudaLaunchKernel", launch, launch + 5_000);
+            scene.kernel("k", 1, launch + 7_000, launch + 8_000);
+        }
+    }
+    scene.kernel("end", 1, 149 * MS, 150 * MS);
+    let trace = scene.trace();
+    let graph = Graph::new(&trace);
+    let causes = Causes::new(&trace, &graph);
+    let mut gaps = causes.gaps_with_pieces(0, None);
+    let (_, pieces) = gaps.next().expect("a gap");
+    let work = pieces.iter().filter(|it| it.cause == Cause::Host);
+    work.map(|it| (causes.culprit(it), it.span.len() / MS))
+        .collect()
+}
+
+#[test]
+fn in_a_range_around_all_of_each_step_the_operator_is_named() {
+    let named = |forward: Ns, operator: Ns| {
+        let all = idle_in_a_step(forward * 1_000_000, operator * 1_000_000);
+        let all = all
+            .into_iter()
+            .map(|it| format!("{} {}", it.0.unwrap_or_default(), it.1));
+        all.collect::<Vec<_>>().join(", ")
+    };
+    // 10 ms before the operator, 24 in it, and 6 behind it, but for some microseconds of the launch.
+    assert_eq!(
+        named(49, 24),
+        "Net.forward 9, aten::split 24, Net.forward 6"
+    );
+    // A seventh of the gap is no place of it, and a range that is left between is one.
+    assert_eq!(named(49, 6), "Net.forward 39");
+    assert_eq!(named(41, 24), "Net.forward 39");
+}
+
 /// A graph, two launches 70 us apart, and 300 us of the CPU's own work before them.
 #[test]
 fn work_between_few_launches_beside_graphs_is_no_launching() {
