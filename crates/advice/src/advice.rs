@@ -237,6 +237,9 @@ impl<'a> Advice<'a> {
             if is_program {
                 let behind = self.behind_warm_up(&scope, &judged.findings);
                 judged.findings.extend(behind);
+            } else if is_one {
+                let after = self.after_steps(&scope, steps, &judged.findings);
+                judged.findings.extend(after);
             }
         }
         judged.map(|judged| Judgement {
@@ -244,6 +247,31 @@ impl<'a> Advice<'a> {
             watching,
             ..judged
         })
+    }
+
+    /// What could be better behind the steps, where that is a part of its own, and is not found in them.
+    fn after_steps(&self, whole: &Scope<'_>, steps: &[Steps], known: &[Finding]) -> Vec<Finding> {
+        let [one] = steps else { return Vec::new() };
+        if !verdict::has_tail(one) || self.causes.graph().capture(None).is_some() {
+            return Vec::new();
+        }
+        let part = Some(one.tail);
+        let devices = self.facts.figures(part);
+        let whatif = || replayed(self.facts, None, part);
+        let scope = whole.within(part, &devices);
+        let mut found = findings::weighed(&scope, whatif, &self.facts.stop);
+        let is_much = |it: &Finding| {
+            cases::LARGE_SHARE.is_reached_by(share(it.weight(), one.start_up.hull(one.tail).len()))
+        };
+        found.retain(|it| {
+            let is_larger = |of: &Finding| of.rule != it.rule || 2 * of.weight() < it.weight();
+            let is_new = known.iter().all(is_larger);
+            is_new && is_much(it) && !it.rule.is_of_run() && it.rule != Rule::ColdStart
+        });
+        for it in &mut found {
+            it.places = vec!["after the steps".to_owned()];
+        }
+        found
     }
 
     /// What could be better behind a warm-up, and is not found in all of it.

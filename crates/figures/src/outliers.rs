@@ -24,8 +24,8 @@ struct Outlier {
     count: usize,
 }
 
-/// "the first launch of step takes 75.2 ms, the others 453 µs (median): it waits for pages of managed memory", of a device where
-/// such launches take a tenth of all kernels' time.
+/// "the first launch of step takes 75.2 ms, the others 453 µs (median)", and why, where that is known. Of a device
+/// where such launches take a tenth of all kernels' time.
 pub fn told(trace: &Trace, graph: &Graph, device: usize) -> Option<String> {
     let mut by: FxHashMap<ShapeId, Vec<Ns>> = FxHashMap::default();
     let (mut all, mut has_pages) = (0, false);

@@ -119,7 +119,7 @@ pub fn lead(
     whole.is_mostly_beside = true;
 }
 
-/// What a program waits for the CPU for behind steps that are next to nothing of it, how long that is, and as what it was told.
+/// What a program waits for the CPU for behind steps that are next to nothing of it: how long, and how it was told.
 fn tail<'n>(whole: &Verdict, trace: &Trace) -> Option<(Ns, String, String, Option<&'n str>)> {
     let end = trace.operations_extent()?.end;
     let (steps, behind) = (

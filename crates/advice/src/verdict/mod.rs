@@ -30,13 +30,14 @@ use causes::Causes;
 use causes::stacks::LineShare;
 pub use elsewhere::lead;
 use figures::DeviceFigures;
+use figures::lost;
 use figures::steps::{self, BehindWarmUp, StepKind, Steps};
-use figures::{conversions, lost, outliers};
 use findings::no_cure::UNTRACED;
 use findings::{COMPILING, Finding, Rule};
 pub use instead::fail;
 use jobs::JobAnalysis;
 pub use odd::OddSteps;
+pub use parts::has_tail;
 use scope::StepScope;
 use split::Split;
 use trace::{Trace, parallel};
@@ -212,7 +213,7 @@ pub fn find(
         let told = told.into_iter().map(|it| it.1);
         let little = is_run.then(|| little(devices)).flatten();
         // Which kernel takes long at times is told before what is beside all of them.
-        let [long, types] = of_kernels(trace, causes, devices);
+        let [long, types] = parts::of_kernels(trace, causes, devices);
         whole.beside.splice(0..0, long);
         whole.beside.extend(types);
         whole
@@ -224,19 +225,6 @@ pub fn find(
     verdicts.extend(judged.into_iter().map(|(verdict, ..)| verdict));
     instead::put(&mut verdicts, (trace, causes, window), devices);
     verdicts
-}
-
-/// What stands out of the kernels of one device: a launch that takes far longer than the others, and what only converts.
-fn of_kernels(
-    trace: &Trace,
-    causes: &Causes<'_>,
-    devices: &[DeviceFigures],
-) -> [Option<String>; 2] {
-    let graph = causes.graph();
-    match devices {
-        [one] => [outliers::told, conversions::told].map(|it| it(trace, graph, one.index)),
-        _ => [None, None],
-    }
 }
 
 /// A GPU that works for less than so much of the time has next to no work, whatever it waits for.

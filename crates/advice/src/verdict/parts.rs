@@ -11,6 +11,7 @@ use figures::DeviceFigures;
 use figures::breakdown::Breakdown;
 use figures::lost::Lost;
 use figures::steps::{self, Steps};
+use figures::{conversions, outliers};
 use trace::Trace;
 
 /// A start-up that takes less than so many steps is not worth a word.
@@ -30,12 +31,17 @@ pub(super) fn around(of: (&Trace, &Causes<'_>), steps: &Steps, verdict: &mut Ver
         beside.push(begun(of, steps));
         beside.rotate_right(usize::from(is_mostly_start));
     }
-    // It may be the last step, whose end nobody saw.
-    let is_step = steps.spans.len() > steps.steady.end && tail.len() < 2 * steps.main().median_ns;
-    if !is_step && share(tail.len(), all) >= BOUND_MIN {
+    if has_tail(steps) {
         let own = own(of.0, tail);
         beside.extend(worked(of, steps.process, (tail, "after the steps"), &own));
     }
+}
+
+/// Whether what lies behind the steps is a part of its own. It may be the last step, whose end nobody saw.
+pub fn has_tail(steps: &Steps) -> bool {
+    let (tail, all) = (steps.tail, steps.start_up.hull(steps.tail).len());
+    let is_step = steps.spans.len() > steps.steady.end && tail.len() < 2 * steps.main().median_ns;
+    !is_step && share(tail.len(), all) >= BOUND_MIN
 }
 
 /// A start-up, or what computes before the steps for most of it.
@@ -80,6 +86,19 @@ fn faulting(trace: &Trace, causes: &Causes<'_>, device: usize, part: Span) -> Ns
     let before = |time: Ns| pages.partition_point(|it| *it < time);
     let waits = |it: &Span| before(it.start.saturating_add(1)) < before(it.end);
     kernels.into_iter().filter(waits).map(Span::len).sum()
+}
+
+/// What stands out of the kernels of one device: a launch that takes far longer than the others, and what only converts.
+pub(super) fn of_kernels(
+    trace: &Trace,
+    causes: &Causes<'_>,
+    devices: &[DeviceFigures],
+) -> [Option<String>; 2] {
+    let graph = causes.graph();
+    match devices {
+        [one] => [outliers::told, conversions::told].map(|it| it(trace, graph, one.index)),
+        _ => [None, None],
+    }
 }
 
 /// The steps of a part, where they hold most of it.

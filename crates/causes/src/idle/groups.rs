@@ -59,7 +59,7 @@ impl Causes<'_> {
             Cause::Host if is_short && cases::SPARSE_WORK.holds(is_sparse) => Group::Host,
             Cause::Host | Cause::Call | Cause::Lock if is_short => Group::Launch,
             // One launch that takes so long is no matter of launching often.
-            Cause::SlowLaunch | Cause::GraphSetup if !is_short => Group::Host,
+            Cause::SlowLaunch if !is_short => Group::Host,
             // A GPU takes its time between kernels launched one by one, however far ahead they queue. The nodes of a
             // graph are no matter of launching.
             Cause::Queued if ops.is_graph(gap.next) => Group::Queue,

@@ -348,7 +348,7 @@ impl Ranges {
         parts.into_iter().rev().flat_map(named).collect()
     }
 
-    /// Whether a range says no more than that the program runs: it is nearly all of an outermost one of which those of one name take
+    /// Whether a range says no more than that the program runs. It is nearly all of an outermost one, and those of that name take
     /// nearly all of the time.
     fn covers_all(&self, trace: &Trace, row: usize, top: u32) -> bool {
         let lane = &trace.lanes()[self.lane];

@@ -156,7 +156,7 @@ fn minutes_before_seconds_of_kernels_are_told_first() {
 }
 
 /// Eight steps of 1 ms of kernels, and behind them so long of the CPU's work until a copy.
-fn before_output(after: Ns) -> String {
+fn before_output(after: Ns) -> (String, usize) {
     const MS: Ns = 1_000_000;
     let mut scene = Scene::new();
     for at in (0..8).map(|it| it * MS) {
@@ -180,12 +180,18 @@ fn before_output(after: Ns) -> String {
     let judged = facts
         .judgement(crate::JudgedPart::Whole)
         .expect("not stopped");
-    judged.verdicts[0].headline()
+    let behind = judged.findings.iter();
+    let behind = behind.filter(|it| it.places == ["after the steps"]);
+    (judged.verdicts[0].headline(), behind.count())
 }
 
 #[test]
 fn what_takes_ten_times_all_steps_behind_them_is_told_first() {
     const MS: Ns = 1_000_000;
-    before_output(90 * MS).must_have(" after the steps, CPU-bound: GPU idle ");
-    before_output(40 * MS).must_begin("GPU-bound: ");
+    let (first, found) = before_output(90 * MS);
+    first.must_have(" after the steps, CPU-bound: GPU idle ");
+    assert_eq!(found, 1, "what the CPU does there is a finding");
+    before_output(40 * MS).0.must_begin("GPU-bound: ");
+    // A tenth of all is no part of its own.
+    assert_eq!(before_output(MS).1, 0);
 }
