@@ -68,6 +68,11 @@ const RANDOM: Cure = (
     "drawing numbers on the GPU",
     "random",
 );
+const MADE: Cure = (
+    "It is made on the CPU there, and copied: make it on the GPU (device=), and once where it stays the same.",
+    "making it on the GPU",
+    "made",
+);
 pub(super) const NATIVE: Cure = (
     "Make that function faster, or let it work beside the GPU, in another thread.",
     "cutting CPU work",
@@ -200,10 +205,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let told = match (is_traced, is_gil, by_name) {
         (true, ..) => TRACED,
         (_, true, _) => GIL,
+        _ if work.starts_workers(scope, line.as_ref()) => KEPT,
         (.., Some(cure)) => cure,
-        _ if line.as_ref().is_some_and(LineShare::starts_workers) => KEPT,
         _ if awaits => AWAITED,
         _ if line.as_ref().is_some_and(|it| it.is_blocked) => BLOCKED,
+        _ if scope.sources(line.as_ref()).makes_and_moves() => MADE,
         _ if line.as_ref().is_some_and(LineShare::is_native) => NATIVE,
         _ if loads => LOADS,
         _ if is_managed => MANAGED,
@@ -314,6 +320,24 @@ impl HostWork {
         let is_its = |it: &Frame| matches!(short_file(&it.file), "traceback.py" | "linecache.py");
         let taking = self.seen.filtered(scope.trace, is_its).all;
         taking > 2 && 5 * taking >= self.seen.all && scope.framework() == Framework::PyTorch
+    }
+
+    /// Whether a DataLoader's workers are started and ended there: by what the line calls, or by a third of what it sees of loading.
+    /// The rest waits for the first batches of those that are new.
+    fn starts_workers(&self, scope: &Scope, line: Option<&LineShare>) -> bool {
+        let loads = |it: &Frame| short_file(&it.file) == "torch/utils/data/dataloader.py";
+        let starts = |it: &Frame| {
+            let name = it.function.rsplit('.').next().unwrap_or_default();
+            loads(it) && ["__init__", "_get_iterator", "_shutdown_workers"].contains(&name)
+        };
+        let starting = || {
+            let [starting, loading] = [
+                self.seen.filtered(scope.trace, starts),
+                self.seen.filtered(scope.trace, loads),
+            ];
+            starting.all > 2 && 3 * starting.all >= loading.all && 2 * loading.all > self.seen.all
+        };
+        line.is_some_and(LineShare::starts_workers) || starting()
     }
 
     fn of(scope: &Scope, f: &DeviceFigures) -> Self {

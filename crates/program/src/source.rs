@@ -25,6 +25,18 @@ const VALUE_MAX: usize = 40;
 /// Times from here on are counted from 1970: it is the year 2001.
 const SINCE_1970: Ns = 1_000_000_000_000_000_000;
 
+/// What makes a tensor of PyTorch, on the CPU where nothing else is asked for. Random ones are told of by their operator.
+const MAKES: [&str; 8] = [
+    "torch.full(",
+    "torch.ones(",
+    "torch.zeros(",
+    "torch.arange(",
+    "torch.eye(",
+    "torch.linspace(",
+    "torch.tensor(",
+    "torch.from_numpy(",
+];
+
 /// A call, and what is handed to it: names, empty where there are none, and values.
 pub(super) struct Call {
     pub place: String,
@@ -79,6 +91,18 @@ impl<'l> Sources<'l> {
             let mut found = body.filter(|it| words.iter().any(|word| it.1.contains(word)));
             let number = found.next()?.0;
             Some(printable(&format!("{}:{number}", short_file(path))))
+        })
+    }
+
+    /// Whether the line that was seen makes a tensor of PyTorch that is no GPU's there, and hands it to a device.
+    pub fn makes_and_moves(&self) -> bool {
+        let text = self.seen.and_then(|seen| {
+            let (_, text) = self.files.iter().find(|it| it.0 == seen.file)?;
+            text.lines().nth((seen.line as usize).checked_sub(1)?)
+        });
+        text.is_some_and(|text| {
+            let has = |words: &[&str]| words.iter().any(|it| text.contains(it));
+            has(&MAKES) && has(&[".to(", ".cuda("]) && !has(&["device=\"cuda", "device='cuda"])
         })
     }
 
@@ -223,6 +247,29 @@ mod tests {
             sources("f(1)\nf(2)\n", None).call("f").is_none(),
             "nobody knows which"
         );
+    }
+
+    #[test]
+    fn a_tensor_that_is_made_and_then_moved_is_known_by_its_line() {
+        let text = "mask = torch.full((n, n), -1).triu(1).to(x.device)\nmask = torch.full((n, n), -1)\n\
+            mask = torch.full((n, n), -1, device='cuda').to(y)\nx = x.to(y)\nx = torch.arange(n).cuda()\n";
+        let at = |line: u32| {
+            let seen = LineShare {
+                file: "/x/train.py".to_owned(),
+                line,
+                place: String::new(),
+                function: String::new(),
+                call: None,
+                deepest: None,
+                deep: 0,
+                samples: 9,
+                of: 9,
+                is_blocked: false,
+            };
+            sources(text, Some(&seen)).makes_and_moves()
+        };
+        let found: Vec<u32> = (0..8).filter(|it| at(*it)).collect();
+        assert_eq!(found, [1, 5]);
     }
 
     #[test]

@@ -503,6 +503,24 @@ fn workers_that_are_started_anew_are_to_be_kept() {
     kept.must_have("anew");
     kept.must_end("train.py:12  DataLoader: persistent_workers=True");
     told("_MultiProcessingDataLoaderIter.__next__").must_lack("anew");
+    // Most looks see it wait for the first batches of those workers, and some see it start or end them.
+    let mixed = |starts: usize| {
+        let [next, ends] = ["__next__", "_shutdown_workers"].map(|it| format!("{file}{it}"));
+        let (next, ends) = (
+            [("/w/train.py", 12), (&*next, 7)],
+            [("/w/train.py", 12), (&*ends, 9)],
+        );
+        let mut scene = seen(&[(1, &next, 40, true), (2, &ends, 40, true)]);
+        let mut batch = scene.take();
+        let looks = batch.samples.iter_mut().flat_map(|it| &mut it.looks);
+        for (i, look) in looks.enumerate() {
+            look.changed[0].stack = look.changed[usize::from(i % 10 < starts)].stack;
+            look.changed.truncate(1);
+        }
+        sick("host-bound", scene.put(batch)).advice
+    };
+    mixed(4).must_have("anew");
+    mixed(2).must_lack("anew");
 }
 
 /// The line that launches something does more than its calls: what samples saw of it elsewhere is its own.
