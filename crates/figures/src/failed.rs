@@ -4,12 +4,15 @@ use super::DeviceFigures;
 use activity::text::counted;
 use activity::{Ns, What};
 use causes::graph::{CallId, CallKind, Graph};
+use rustc_hash::FxHashMap;
 use trace::Trace;
 
 /// Nothing failed, or a driver that is let go at the end of the program (4, 709), or work that is not done yet (600).
 const NO_FAULTS: [i32; 4] = [0, 4, 600, 709];
 
 const CRASHED: &str = "calls after a crash";
+
+const ALLOCATIONS: &str = "allocations";
 
 /// What is said where no kernel was launched.
 pub const NO_LAUNCH: &str = "no kernel was launched: see what the program printed";
@@ -54,12 +57,16 @@ pub struct Failed {
     /// What the first one returned.
     code: i32,
     kind: &'static str,
+    /// Whether their process launched and copied nothing behind them.
+    is_last: bool,
+    /// Whether nothing was launched at all.
+    is_alone: bool,
     /// Allocations before them for which no memory was left: what came of them is missing, too.
     starved: usize,
 }
 
 impl Failed {
-    /// Calls behind a kernel that crashed; else launches, else copies, else syncs.
+    /// Calls behind a kernel that crashed; else launches, copies, memsets or syncs; else allocations that ended the program.
     pub fn of(trace: &Trace, graph: &Graph) -> Option<Failed> {
         if !graph.calls.has_failed {
             return None;
@@ -71,6 +78,15 @@ impl Failed {
                 _ => (0, 0),
             }
         };
+        let returned = |call: CallId| match graph.calls.failed_within.get(&call) {
+            Some(&code) => (code, returned(call).1),
+            None => returned(call),
+        };
+        let last = last_work(trace, graph, |call| returned(call).0 == 0);
+        let is_last = |call: CallId| {
+            let last = last.get(&graph.process(trace, call));
+            last.is_none_or(|&last| last < call)
+        };
         let kind = |call: CallId| {
             let (code, name) = returned(call);
             match graph.calls.kind[call as usize] {
@@ -79,7 +95,13 @@ impl Failed {
                 CallKind::Launch | CallKind::GraphLaunch => "launches",
                 // A prefetch that is refused costs time, and no result.
                 CallKind::Copy if trace.names().full(name).contains("Prefetch") => "",
+                CallKind::Copy if trace.names().full(name).contains("emset") => "memsets",
                 CallKind::Copy => "copies",
+                // Who finds none may do with less, or give some back.
+                CallKind::Memory if code == 2 && is_last(call) => ALLOCATIONS,
+                CallKind::Memory if code == 0 && !trace.names().full(name).contains("Free") => {
+                    ALLOCATIONS
+                }
                 // At the end of a program a library may wait without a context.
                 kind if kind.is_wait() && code != 201 => "syncs",
                 _ => "",
@@ -88,7 +110,14 @@ impl Failed {
         let all = 0..graph.calls.len() as CallId;
         let is_failed = |&call: &CallId| !NO_FAULTS.contains(&returned(call).0);
         let failed: Vec<CallId> = all.clone().filter(is_failed).collect();
-        let kinds = [CRASHED, "launches", "copies", "syncs"];
+        let kinds = [
+            CRASHED,
+            "launches",
+            "copies",
+            "memsets",
+            "syncs",
+            ALLOCATIONS,
+        ];
         kinds.into_iter().find_map(|of_kind| {
             let is_it = |call: &CallId| kind(*call) == of_kind;
             let calls: Vec<CallId> = failed.iter().copied().filter(is_it).collect();
@@ -99,7 +128,12 @@ impl Failed {
                 graph.calls.kind[**call as usize] == CallKind::Memory && returned(**call).0 == 2
             };
             Some(Failed {
-                starved: before.filter(is_starved).count(),
+                is_last: calls.iter().all(|&it| is_last(it)),
+                is_alone: !has_launched(trace),
+                starved: match of_kind {
+                    ALLOCATIONS => 0,
+                    _ => before.filter(is_starved).count(),
+                },
                 calls,
                 of: all.clone().filter(is_it).count(),
                 code,
@@ -108,20 +142,23 @@ impl Failed {
         })
     }
 
-    /// Whether what ran is not what the program is: a kernel crashed, or some were never launched.
+    /// Whether what ran is not what the program is: a kernel crashed, some were never launched, or it ended there.
     pub fn is_fatal(&self) -> bool {
-        matches!(self.kind, CRASHED | "launches")
+        let is_end = self.is_last && (self.kind == ALLOCATIONS || self.calls.len() == self.of);
+        matches!(self.kind, CRASHED | "launches") || is_end
     }
 
     /// Whether no kernel can have run.
     pub fn is_all(&self) -> bool {
-        self.kind == "launches" && self.calls.len() == self.of
+        let is_all = self.kind == "launches" && self.calls.len() == self.of;
+        is_all || self.kind == ALLOCATIONS && self.is_alone
     }
 
     /// "21 of 21 launches failed (error 222: PTX too new for the driver)".
     pub fn text(&self) -> String {
         let Failed { of, code, kind, .. } = self;
         let why = match code {
+            1 => ": an argument is not valid",
             2 => ": out of memory",
             209 => ": built for other GPUs",
             222 => ": PTX too new for the driver",
@@ -142,4 +179,19 @@ impl Failed {
             _ => format!("{first}{failed} of {of} {kind} failed (error {code}{why})"),
         }
     }
+}
+
+/// By process, its last call that launched, copied or took memory without an error.
+fn last_work(
+    trace: &Trace,
+    graph: &Graph,
+    went_well: impl Fn(CallId) -> bool,
+) -> FxHashMap<usize, CallId> {
+    let works = |call: &CallId| {
+        let kind = graph.calls.kind[*call as usize];
+        let frees = || graph.function(trace, *call).contains("Free");
+        kind.is_launch() || kind == CallKind::Copy || kind == CallKind::Memory && !frees()
+    };
+    let all = (0..graph.calls.len() as CallId).filter(|it| works(it) && went_well(*it));
+    all.map(|it| (graph.process(trace, it), it)).collect()
 }

@@ -873,6 +873,52 @@ fn kernels_that_were_launched_and_left_no_record_did_run() {
     }
 }
 
+/// Allocations, of which the last finds no memory, and what the program still does behind it.
+#[test]
+fn an_allocation_that_ends_a_program_is_its_headline() {
+    let told = |code: i32, behind: &str| {
+        let mut scene = Scene::new();
+        scene.call("cudaMalloc", 0, 100_000_000);
+        scene.call("cudaMalloc", 101_000_000, 102_000_000);
+        let (name, thread) = (scene.name("cudaMalloc"), 1);
+        let what = What::Call(HostCall { thread, name, code });
+        scene.push(103_000_000, 104_000_000, 0, what);
+        if !behind.is_empty() {
+            scene.call(behind, 105_000_000, 105_100_000);
+        }
+        let trace = scene.trace();
+        let failed = figures::failed::Failed::of(&trace, &Graph::new(&trace));
+        failed.map(|it| (it.text(), it.is_fatal(), it.is_all()))
+    };
+    let ended = "1 of 3 allocations failed (error 2: out of memory)".to_owned();
+    assert_eq!(told(2, ""), Some((ended.clone(), true, true)));
+    assert_eq!(told(2, "cudaFree"), Some((ended, true, true)));
+    // It asked again for less, and got it; or it worked without.
+    for (code, behind) in [(2, "cudaMalloc"), (2, "cudaMemcpy"), (0, ""), (4, "")] {
+        assert_eq!(told(code, behind), None, "{code} {behind}");
+    }
+}
+
+/// A record of the same function within a call's own has the error.
+#[test]
+fn a_copy_that_failed_within_its_own_call_is_told() {
+    let told = |inner: &str| {
+        let mut scene = Scene::new();
+        scene.call("cudaLaunchKernel", 0, 10_000);
+        scene.kernel("k", 1, 20_000, 1_000_000);
+        scene.call("cudaMemcpy", 1_100_000, 1_200_000);
+        let (name, thread, code) = (scene.name(inner), 1, 1);
+        let what = What::Call(HostCall { thread, name, code });
+        scene.push(1_110_000, 1_190_000, 0, what);
+        let trace = scene.trace();
+        let failed = figures::failed::Failed::of(&trace, &Graph::new(&trace));
+        failed.map(|it| (it.text(), it.is_fatal()))
+    };
+    let text = "1 of 1 copies failed (error 1: an argument is not valid)".to_owned();
+    assert_eq!(told("cudaMemcpy_v3020"), Some((text, true)));
+    assert_eq!(told("cuLibraryGetKernel"), None);
+}
+
 #[test]
 fn a_capture_of_graphs_is_no_work_of_the_gpu() {
     let scene = |runs: Ns, before: Ns| {

@@ -134,6 +134,8 @@ pub struct Calls {
     pub(super) awaited: FxHashMap<CallId, Sync>,
     /// Whether any returned something other than 0.
     pub has_failed: bool,
+    /// Errors that a call's record leaves to one of the same function within it.
+    pub failed_within: FxHashMap<CallId, i32>,
     /// Kinds by name.
     pub(super) kinds: Vec<Option<CallKind>>,
 }

@@ -5,7 +5,7 @@ use super::calls::sort_by_end;
 use super::kind::EdgeKind;
 use super::ops::{Engine, GRAPH, STAGED};
 use super::{CallId, Graph, NONE, OpId};
-use activity::{Ns, Span, What};
+use activity::{HostCall, Ns, Span, What};
 use trace::{LaneId, LaneKey, LaneKind, Trace};
 
 impl Graph {
@@ -58,6 +58,7 @@ impl Graph {
             };
             let outer = open[id];
             let call = if outer != NONE && start < self.calls.end[outer as usize] {
+                self.fail_within(trace, outer, what);
                 outer
             } else {
                 let call = self.calls.len() as CallId;
@@ -87,6 +88,15 @@ impl Graph {
         sort_by_end(&mut calls.by_end, &calls.end);
         for list in &mut calls.by_correlation {
             list.sort_unstable();
+        }
+    }
+
+    /// Keeps the error of a call within one of the same function.
+    fn fail_within(&mut self, trace: &Trace, outer: CallId, inner: HostCall) {
+        let name = trace.names().full(inner.name);
+        if inner.code != 0 && name.starts_with(self.function(trace, outer)) {
+            self.calls.has_failed = true;
+            self.calls.failed_within.insert(outer, inner.code);
         }
     }
 
