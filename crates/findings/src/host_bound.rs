@@ -12,7 +12,7 @@ use causes::graph::OpId;
 use causes::stacks::{LineShare, StackCounts};
 use causes::{Bound, Group, Piece, first_use, is_mpi, needs};
 use figures::{gil, lines};
-use trace::describe::host_name;
+use trace::describe::{host_name, is_input};
 use trace::samples::short_file;
 
 /// What to do, how that is called where it is the cure, and the change of the source.
@@ -28,6 +28,11 @@ const SLOWED: &[Rule] = &[Rule::LaunchBound, Rule::SyncInLoop];
 const WORKERS: Cure = (
     "Its workers are too slow: use more of them (num_workers), let them load further ahead (prefetch_factor), or do less in them.",
     "",
+    "workers",
+);
+pub(super) const INPUT: Cure = (
+    "tf.data brings batches too slowly: map on more threads (num_parallel_calls), load ahead (prefetch), and keep what stays the same (cache).",
+    "loading ahead with tf.data",
     "workers",
 );
 const MORE_WORKERS: &str = "using more DataLoader workers";
@@ -145,6 +150,7 @@ fn cure_by_name(scope: &Scope, it: NameId, is_most: bool) -> Option<Cure> {
     let name = scope.trace.names().full(it);
     Some(match () {
         () if is_worker(scope, it) => WORKERS,
+        () if is_input(name) => INPUT,
         () if is_most && first_use::is_file_output(name) => OUTPUT,
         () if is_mpi(name) => MPI,
         () if is_most && is_decoder(scope, name) => DECODER,

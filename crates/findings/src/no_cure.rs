@@ -283,6 +283,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
         Rule::ManagedMemory if !placed.is_once => {
             ("prefetching pages", "prefetch", f.recorded_ns() - time)
         }
+        _ if way == Way::Input => ("", "workers", 0),
         _ => ("", "", 0),
     };
     Some(Finding {

@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn every_cure_is_named_by_a_rule_and_has_words_for_every_framework() {
-        use Framework::{CuPy, Cuda, Jax, Numba, PyTorch};
+        use Framework::{CuPy, Cuda, Jax, Numba, PyTorch, TensorFlow};
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
         let files = std::fs::read_dir(folder).expect("the rules").flatten();
         let texts = files.filter_map(|it| std::fs::read_to_string(it.path()).ok());
@@ -70,7 +70,7 @@ mod tests {
                 rules.contains(&format!("\"{cure}\"")),
                 "nobody asks for {cure}"
             );
-            for of in [Cuda, CuPy, Jax, Numba, PyTorch] {
+            for of in [Cuda, CuPy, Jax, Numba, PyTorch, TensorFlow] {
                 let words = words_of(cure, of).unwrap_or_else(|| panic!("no words for {cure}"));
                 let has_both = |it: &str| {
                     it.split_once(": ")

@@ -47,6 +47,7 @@ impl Files {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framework {
     PyTorch,
+    TensorFlow,
     Jax,
     CuPy,
     Numba,
@@ -55,10 +56,14 @@ pub enum Framework {
 }
 
 /// By framework, what only its programs have: parts of names of ranges and kernels, and folders of source files.
-const NAMES: [(Framework, &[&str]); 4] = [
+const NAMES: [(Framework, &[&str]); 5] = [
     (
         Framework::PyTorch,
         &["aten::", "at::native", "c10::", "torch/"],
+    ),
+    (
+        Framework::TensorFlow,
+        &["tensorflow::", "ExecutorState::", "TFE_Py", "tensorflow/"],
     ),
     (Framework::Jax, &["Xla", "PjitFunction", "jax/"]),
     (Framework::CuPy, &["cupy_", "cupy/"]),

@@ -136,6 +136,11 @@ pub fn host_name(trace: &Trace, name: NameId) -> String {
     host_label(trace.names().full(name))
 }
 
+/// Whether TensorFlow calls so what brings the next batch.
+pub fn is_input(name: &str) -> bool {
+    name.starts_with("Iterator::") || name.starts_with("IteratorGetNext")
+}
+
 /// The same of such a name; of a Python function without the folders of its file.
 pub fn host_label(name: &str) -> String {
     if let Some((file, line, function)) = function_parts(name) {
@@ -144,6 +149,7 @@ pub fn host_label(name: &str) -> String {
     }
     match name.split_once('#') {
         Some(("enumerate(DataLoader)", _)) => "DataLoader".to_owned(),
+        _ if is_input(name) => format!("tf.data ({})", cut_middle(name, NAME_MAX)),
         // XLA's ranges have keys and values: what one is of is the first.
         Some((of, rest)) if of.ends_with(':') && rest.contains('=') => {
             let first = rest.split([',', '#']).next().unwrap_or(rest);

@@ -66,6 +66,9 @@ struct Ranges {
 /// A range that covers three quarters of a stretch names it.
 const MOST: (Ns, Ns) = (3, 4);
 
+/// What the threads of TensorFlow that bring a batch are called.
+const INPUT: &str = "tf_data_";
+
 /// This part of a call is nearly all of it.
 const NEARLY_ALL: f64 = 0.95;
 
@@ -82,6 +85,8 @@ const PART: Ns = 4;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Host {
     ranges: FxHashMap<(usize, u32), Vec<Ranges>>,
+    /// By process: the threads of TensorFlow that bring the next batch to whoever launches.
+    inputs: FxHashMap<usize, Vec<u32>>,
     taken: FxHashMap<(usize, u32), Vec<OverheadSpan>>,
     /// By process: what the profiler took of all of its threads.
     profiler: FxHashMap<usize, Vec<OverheadSpan>>,
@@ -102,6 +107,11 @@ impl Host {
                     thread,
                 } => {
                     let ranges = Ranges::of(trace, id, &streams);
+                    let name = trace.processes().get(process);
+                    let name = name.and_then(|it| it.threads.get(&thread));
+                    if name.is_some_and(|it| it.starts_with(INPUT)) {
+                        host.inputs.entry(process).or_default().push(thread);
+                    }
                     host.ranges
                         .entry((process, thread))
                         .or_default()
@@ -185,7 +195,11 @@ impl Host {
         span: Span,
     ) -> Vec<(Span, Option<(LaneId, usize)>)> {
         let mut parts = vec![(span, None)];
-        for ranges in self.ranges.get(&(process, thread)).into_iter().flatten() {
+        let own = self.ranges.get(&(process, thread)).into_iter().flatten();
+        // Where it is in nothing, it waits for those.
+        let inputs = self.inputs.get(&process).into_iter().flatten();
+        let inputs = inputs.filter_map(|it| self.ranges.get(&(process, *it)));
+        for ranges in own.chain(inputs.flatten()) {
             // Later lists (Python functions) name what the ones before (phases, NVTX ranges, CPU ops) do not.
             parts = parts
                 .into_iter()

@@ -7,12 +7,15 @@ use activity::Ns;
 use causes::graph::CallId;
 use causes::{Cause, Group};
 use figures::DeviceFigures;
+use trace::describe::is_input;
 
 /// What to do where no rule has a cure.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     /// Look at work that has a name.
     Look,
+    /// The next batch of TensorFlow.
+    Input,
     Once,
     /// Nothing says what the CPU works on.
     Sample,
@@ -38,6 +41,7 @@ impl Way {
     pub(super) fn advice(self) -> &'static str {
         match self {
             Way::Look => "Look at what the CPU does there: it may be done earlier, or less often.",
+            Way::Input => host_bound::INPUT.0,
             Way::Once => {
                 "It happens once. Where it is set-up or a check of results, leave it out of what you measure."
             }
@@ -86,6 +90,7 @@ impl Way {
         match self {
             Way::Native => "make that faster, or run it beside the GPU",
             Way::Look => "do it earlier, or less often",
+            Way::Input => "let tf.data load ahead",
             Way::Once => "it happens once: do not measure set-up",
             Way::Sample => "cuptop trace --python shows what the CPU does",
             Way::Mark => "mark the CPU's code with NVTX ranges to see what it does",
@@ -102,17 +107,19 @@ pub(super) fn way(
     (group, time): (Group, Ns),
     (is_warm, is_managed, is_at_edge): (bool, bool, bool),
 ) -> Way {
-    let named = || {
+    let in_names = |is_one: fn(&str) -> bool| {
         scope.idle_that(f, |gap, piece| {
+            let name = scope.causes.host_name(piece.culprit);
             scope.causes.group(*gap, piece) == Group::Host
-                && scope.causes.host_name(piece.culprit).is_some()
+                && name.is_some_and(|id| is_one(scope.trace.names().full(id)))
         })
     };
     let loading = || scope.idle_that(f, |_, piece| piece.cause == Cause::Load);
     match group {
         Group::SetUp if is_warm && 2 * loading() >= time => Way::WarmUp,
         Group::SetUp => Way::SetUp,
-        Group::Host if 2 * named() >= time => Way::Look,
+        Group::Host if 2 * in_names(is_input) >= time => Way::Input,
+        Group::Host if 2 * in_names(|_| true) >= time => Way::Look,
         Group::Host if is_managed => Way::Managed,
         Group::Host if is_at_edge => Way::Once,
         Group::Host if scope.framework() == Framework::Cuda => Way::Mark,

@@ -2,6 +2,7 @@
 
 use super::*;
 use activity::RangeKind;
+use activity::{Activity, Def, Range};
 use trace::testing::Sentence;
 
 #[test]
@@ -817,4 +818,53 @@ fn copies_go_with_the_work_on_what_they_bring_back() {
     let found = sick("host-bound", &mut scene);
     assert_eq!(found.bound_ns + found.beside_ns, 73_200_000);
     assert!(found.bound_ns < 60_000_000, "{}", found.bound_ns);
+}
+
+/// A kernel of 1 ms, behind 90 ms in which the launching thread of TensorFlow does nothing, and another thread is in a range.
+fn another_thread_works(thread: &str, own: bool) -> Finding {
+    let mut scene = Scene::new();
+    scene.name("ExecutorState::Process");
+    scene.call("cuLaunchKernel", 0, 5_000);
+    scene.kernel("first", 1, 10_000, 1_000_000);
+    scene.call("cuLaunchKernel", 91_000_000, 91_005_000);
+    scene.kernel("second", 1, 91_010_000, 92_000_000);
+    if own {
+        scene.range(RangeKind::CpuOp, "Tile", 0, 900_000, 91_100_000);
+    }
+    let mut batch = scene.take();
+    let name = scene.name("Iterator::Prefetch");
+    batch.defs.extend(scene.take().defs);
+    batch.defs.push(Def::Thread {
+        thread: 9,
+        name: thread.to_owned(),
+    });
+    let what = What::Range(Range {
+        kind: RangeKind::CpuOp,
+        name,
+        thread: 9,
+        index: 0,
+    });
+    let (span, correlation) = (Span::new(950_000, 90_900_000), 0);
+    batch.items.push(Activity {
+        span,
+        correlation,
+        what,
+    });
+    sick("no-cure", scene.put(batch))
+}
+
+#[test]
+fn a_launching_thread_that_does_nothing_waits_for_the_input_of_tensorflow() {
+    let found = another_thread_works("tf_data_iterator_get_next/7", false);
+    assert!(found.advice.contains("num_parallel_calls"), "{found:?}");
+    let change = found.change[0].to_string();
+    assert!(change.contains("tf.data.AUTOTUNE"), "{change}");
+    // Work of its own is what it is at, and other threads say nothing.
+    for (thread, own) in [
+        ("tf_data_iterator_get_next/7", true),
+        ("tf_Compute/7", false),
+    ] {
+        let found = another_thread_works(thread, own);
+        assert!(!found.advice.contains("tf.data"), "{found:?}");
+    }
 }

@@ -49,16 +49,63 @@ const EVENTS: [&str; 12] = [
     r#"{"ph": "i", "cat": "cpu_instant_event", "ts": 1}"#,
 ];
 
+/// How much of what a trace is read as has a word.
+fn count(text: &str, word: &str) -> usize {
+    let all = told(text.as_bytes(), BLOCK);
+    all.iter().filter(|it| it.contains(word)).count()
+}
+
+/// The name of a process.
+fn name(pid: i32, name: &str) -> String {
+    format!(r#"{{"ph":"M","pid":{pid},"name":"process_name","args":{{"name":"{name}"}}}}"#)
+}
+
+/// TensorFlow names a call after what it puts on a stream, whose number it has.
+#[test]
+fn tensorflows_launches_are_calls() {
+    let stream = r#"{"ph":"M","pid":2,"tid":31,"name":"thread_name","args":{"name":"Stream #31"}}"#;
+    let event = |pid: i32, tid: i32, name: &str, number: i32, details: &str| {
+        format!(
+            r#"{{"ph":"X","pid":{pid},"tid":{tid},"ts":5.0,"dur":2,"name":"{name}","args":{{"correlation_id":"{number}","memcpy_details":"{details}"}}}}"#
+        )
+    };
+    let with = |on_host: String| {
+        let copy = "size:4096 dest:0 async:1";
+        let all = [
+            name(2, "/device:GPU:0"),
+            name(5, "/host:CPU"),
+            stream.to_owned(),
+            event(2, 31, "volta_sgemm", 9, ""),
+            event(2, 31, "MemcpyH2D", 8, copy),
+            on_host,
+        ];
+        format!(r#"{{"traceEvents":[{}]}}"#, all.join(","))
+    };
+    for (on_host, calls, synchronous) in [
+        (event(5, 4, "volta_sgemm", 9, ""), 1, 0),
+        (
+            event(5, 4, "MemcpyH2D", 8, "size:4096 dest:0 async:1"),
+            1,
+            0,
+        ),
+        (
+            event(5, 4, "MemcpyH2D", 8, "size:4096 dest:0 async:0"),
+            1,
+            1,
+        ),
+        // Nothing on a stream has its number.
+        (event(5, 4, "volta_sgemm", 7, ""), 0, 0),
+        (event(5, 4, "MatMul", 0, ""), 0, 0),
+    ] {
+        let trace = with(on_host);
+        assert_eq!(count(&trace, "what: Call("), calls, "{trace}");
+        assert_eq!(count(&trace, "is_async: false"), synchronous, "{trace}");
+    }
+}
+
 /// A trace of XLA as `jax.profiler` writes it: modules lie over the streams again, and the names come last.
 #[test]
 fn traces_of_xla_and_tensorflow_have_operations() {
-    let count = |text: &str, word: &str| {
-        let all = told(text.as_bytes(), BLOCK);
-        all.iter().filter(|it| it.contains(word)).count()
-    };
-    let name = |pid: i32, name: &str| {
-        format!(r#"{{"ph":"M","pid":{pid},"name":"process_name","args":{{"name":"{name}"}}}}"#)
-    };
     let event = |pid: i32, tid: i32, name: &str, args: &str| {
         format!(
             r#"{{"ph":"X","pid":{pid},"tid":{tid},"ts":5.0,"dur":2,"name":"{name}","args":{{{args}}}}}"#

@@ -177,12 +177,26 @@ impl PendingEvent {
         }))
     }
 
-    /// What a thread of the host did.
-    fn on_host(&self, track: Track, gather: &mut Gather) -> What {
-        let thread = self.thread(track);
+    /// The call of CUDA that an event on the host is. TensorFlow names it after what it puts on a stream.
+    fn call(&self, has_put: bool) -> Option<&str> {
         if is_call(&self.name) {
-            let name = gather.name(0, &self.name);
-            gather.call_named(0, self.correlation, name, &self.name);
+            return Some(&self.name);
+        }
+        let is_async = detail(&self.details, "async") != Some("0");
+        has_put.then(|| match self.name.to_ascii_lowercase().as_str() {
+            name if name.starts_with("memcpy") && is_async => "cuMemcpyAsync",
+            name if name.starts_with("memcpy") => "cuMemcpy",
+            name if name.starts_with("memset") => "cuMemsetAsync",
+            _ => "cuLaunchKernel",
+        })
+    }
+
+    /// What a thread of the host did. `has_put`: something on a stream has its number.
+    fn on_host(&self, track: Track, has_put: bool, gather: &mut Gather) -> What {
+        let thread = self.thread(track);
+        if let Some(call) = self.call(has_put) {
+            let name = gather.name(0, call);
+            gather.call_named(0, self.correlation, name, call);
             let code = 0;
             return What::Call(HostCall { thread, name, code });
         }
@@ -232,8 +246,10 @@ pub(super) fn settle(
         .all(|it| matches!(it, Track::Host | Track::Ops));
     let is_on_stream =
         |it: &&PendingEvent| matches!(tracks[&it.track], Track::Stream(_) | Track::AllStreams(_));
-    let on_stream = waiting.iter().filter(is_on_stream);
-    let launched: FxHashSet<&str> = on_stream.map(|it| &*it.op).collect();
+    let on_stream = || waiting.iter().filter(is_on_stream);
+    let launched: FxHashSet<&str> = on_stream().map(|it| &*it.op).collect();
+    let put: FxHashSet<Correlation> = on_stream().map(|it| it.correlation).collect();
+    let has_put = |it: &PendingEvent| it.correlation != 0 && put.contains(&it.correlation);
     // What was launched has the number of its op.
     let ops = (1..).zip(waiting).filter(|(_, it)| {
         tracks[&it.track] == Track::Ops && !it.op.is_empty() && launched.contains(&*it.op)
@@ -264,7 +280,7 @@ pub(super) fn settle(
         let what = match place {
             Some(place) => it.on_gpu(place, gather),
             None if track == Track::Ops && of_op.is_some() => it.launch(gather),
-            None => it.on_host(track, gather),
+            None => it.on_host(track, has_put(it), gather),
         };
         let correlation = of_op.unwrap_or(it.correlation);
         gather.push(0, (it.span.start, it.span.end), correlation, what);
