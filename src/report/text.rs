@@ -453,6 +453,9 @@ fn names(page: &mut Page, title: &str, rows: &[NameRow], shown: impl Fn(&[&str])
     page.rows(&Operations::columns(), rows);
 }
 
+/// A start that takes so many times as long as all that ran has a place of its own.
+const START_TIMES: Ns = 10;
+
 /// What the findings of a start are under.
 const START_UP: &str = "Start-up";
 
@@ -470,9 +473,10 @@ fn findings(page: &mut Page, report: &Report) {
     }
     let mut left = page.most(BRIEF_FINDINGS);
     let all: usize = lists.iter().map(|(_, findings)| findings.len()).sum();
-    // A start that takes longer than all that the GPU did is told, whatever else there is.
+    // A start that takes many times as long as all that the GPU did is told, whatever else there is.
     let span = report.devices.iter().map(|f| f.span_ns).max().unwrap_or(0);
-    let is_long = |it: &(String, Vec<Finding>)| it.1.iter().any(|it| it.bound_ns > span);
+    let is_long =
+        |it: &(String, Vec<Finding>)| it.1.iter().any(|it| it.bound_ns / START_TIMES > span);
     let start = lists.last().filter(|it| it.0 == START_UP && is_long(it));
     let mut kept = usize::from(page.is_brief && start.is_some());
     for (title, findings) in lists {

@@ -382,9 +382,13 @@ impl Candidate {
             self.alone.high,
         ]
         .map(|it| it.max(least));
-        // However wide the interval is, the rule has seen no more that could go.
-        let seen = 1.0 - share(self.finding.bound_ns, whatif.whole()).min(1.0);
-        let low = low.max(((seen * whatif.measured() as f64) as Ns).min(predicted));
+        // However wide the interval is, no launches but those of the optimizer's step can go.
+        let rest = 1.0 - share(self.finding.bound_ns, whatif.whole()).min(1.0);
+        let rest = (rest * whatif.measured() as f64) as Ns;
+        let low = match self.finding.rule {
+            Rule::OptimizerLaunches => low.max(rest.min(predicted)),
+            _ => low,
+        };
         Finding {
             edit: Some(self.edit),
             alone_ns: Some(self.alone.whole_saving),

@@ -71,7 +71,9 @@ pub fn lead(
         && !whole.text.starts_with(TOO_LITTLE);
     let is_held_up = matches!(whole.bound_by, Bound::Launch | Bound::Sync);
     let is_told = computes || is_uncured || is_held_up || are_few || whole.idle >= IDLE;
-    let cold = cold.filter(|it| is_told || !it.next.is_empty() || it.bound_ns > ALL * ran);
+    // What some steps wait for is next to nothing of it.
+    let is_all = |it: &Finding| whole.bound_by == Bound::Host && it.bound_ns > ALL * ran;
+    let cold = cold.filter(|it| is_told || !it.next.is_empty() || is_all(it));
     let cold = cold.map(|it| (it.bound_ns, it.title.clone(), String::new(), Some(it.next)));
     // A start-up is told before its steps only where these are next to nothing of what ran.
     let is_little = whole.steps.is_none() || STEPS * whole.span_ns <= ran;

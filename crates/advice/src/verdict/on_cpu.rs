@@ -69,7 +69,8 @@ pub(super) fn told(trace: &Trace) -> (Option<String>, Vec<String>) {
     let of = |kind: Option<RangeKind>| {
         let work = lanes.clone().filter_map(|it| Work::of(trace, it.0, kind));
         let is_told = kind != Some(RangeKind::CpuOp) || trace.source.kind == SourceKind::Kineto;
-        work.filter(|_| is_told).max_by_key(Work::time)
+        work.filter(|_| is_told)
+            .max_by_key(|it| (it.parts(), it.time()))
     };
     let kinds = [None, Some(RangeKind::CpuOp), Some(RangeKind::Nvtx)];
     let [calls, operators, ranges] = kinds.map(of);
@@ -215,6 +216,12 @@ impl Work {
         self.by.values().map(|it| it.own).sum()
     }
 
+    /// How long something within it takes that has a name of its own.
+    fn parts(&self) -> Ns {
+        let parts = self.by.values().filter(|it| !self.is_around(it));
+        parts.map(|it| it.own).sum()
+    }
+
     /// Whether it is one range around all: that names the run, and nobody in it.
     fn is_around(&self, it: &Named) -> bool {
         it.count == 1 && share(it.time, self.span.len()) >= AROUND
@@ -281,11 +288,31 @@ fn quoted(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::told;
-    use activity::{Ns, RangeKind};
+    use activity::{Ns, Range, RangeKind, What};
     use trace::SourceKind;
     use trace::testing::Scene;
 
     const MS: Ns = 1_000_000;
+
+    #[test]
+    fn a_worker_in_one_range_hides_no_other_thread() {
+        let mut scene = Scene::new();
+        let worker = Range {
+            kind: RangeKind::Nvtx,
+            name: scene.name("network_worker"),
+            thread: 2,
+            index: 0,
+        };
+        scene.push(0, 200 * MS, 0, What::Range(worker));
+        for at in (0..10).map(|i| i * 10 * MS) {
+            scene.range(RangeKind::Nvtx, "get", 0, at, at + 9 * MS);
+        }
+        let (most, _) = told(&scene.trace());
+        assert_eq!(
+            most.as_deref(),
+            Some("91 % of the CPU's 99.0 ms is in `get`")
+        );
+    }
 
     #[test]
     fn calls_and_ranges_are_told_without_any_operation() {
