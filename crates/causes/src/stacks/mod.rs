@@ -4,6 +4,7 @@ mod asked;
 mod tree;
 mod work;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -223,6 +224,38 @@ impl StackCounts {
         (3 * samples >= first.samples).then(place)
     }
 
+    /// Of a function of the program that a line calls, and whose lines hold so many samples: the line in it that holds most.
+    fn within(&self, trace: &Trace, caller: &Frame, least: u64) -> Option<LineShare> {
+        if !caller.file.ends_with(".py") {
+            return None;
+        }
+        let mut by: BTreeMap<(&str, &str), BTreeMap<u32, u64>> = BTreeMap::new();
+        for (&stack, &samples) in &self.stacks {
+            let frames: Vec<&Frame> = trace.stacks().frames(stack).collect();
+            let is_its = |two: &&[&Frame]| two[1] == caller && is_own(&two[0].file);
+            if let Some(two) = frames.windows(2).find(is_its) {
+                let lines = by.entry((&two[0].file, &two[0].function)).or_default();
+                *lines.entry(two[0].line).or_default() += samples;
+            }
+        }
+        let sum = |lines: &BTreeMap<u32, u64>| lines.values().sum::<u64>();
+        let ((file, function), lines) = by.into_iter().max_by_key(|it| sum(&it.1))?;
+        let deep = sum(&lines);
+        let (line, samples) = lines.into_iter().max_by_key(|it| (it.1, Reverse(it.0)))?;
+        (line > 0 && deep >= least).then(|| LineShare {
+            place: place(file, line),
+            file: file.to_owned(),
+            line,
+            function: printable(function),
+            call: None,
+            deepest: None,
+            deep,
+            samples,
+            of: self.all,
+            is_blocked: false,
+        })
+    }
+
     /// The innermost line of the program that calls what most samples are in, where that is spread over many lines.
     fn around(&self, trace: &Trace, part: f64) -> Option<LineShare> {
         let mut by: BTreeMap<(&str, u32, &str), Caller<'_>> = BTreeMap::new();
@@ -256,6 +289,9 @@ impl StackCounts {
         });
         let most = all.filter(|it| it.0 >= least);
         let (samples, _, own, call) = most.min_by_key(|it| (it.0, it.1))?;
+        if let Some(within) = self.within(trace, own, least) {
+            return Some(within);
+        }
         let called = format!("{} {}", short_file(&call.file), call.function);
         Some(LineShare {
             place: place(&own.file, own.line),

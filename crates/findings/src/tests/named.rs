@@ -523,6 +523,24 @@ fn workers_that_are_started_anew_are_to_be_kept() {
     mixed(2).must_lack("anew");
 }
 
+/// A hook looks at what a layer puts out by four lines, none of which holds most: the function is told at the line that holds
+/// most of it, and not where it is called.
+#[test]
+fn a_function_of_several_lines_is_told_at_one_of_its_own() {
+    let frames = [16, 17, 18].map(|line| [("/w/t.py", 31), ("/w/t.py#look", line)]);
+    let mut scene = seen(&[1, 2, 3].map(|it| (it, &frames[it as usize - 1][..], 40, true)));
+    let mut batch = scene.take();
+    let looks = batch.samples.iter_mut().flat_map(|it| &mut it.looks);
+    for (look, at) in looks.zip([0, 1, 1, 2, 1, 0, 2, 0].into_iter().cycle()) {
+        look.changed[0].stack = look.changed[at].stack;
+        look.changed.truncate(1);
+    }
+    let found = sick("host-bound", scene.put(batch));
+    found
+        .title
+        .must_end("39 of 39 stack samples saw the CPU in look at t.py:17");
+}
+
 /// The line that launches something does more than its calls: what samples saw of it elsewhere is its own.
 #[test]
 fn a_line_is_told_by_its_calls_and_by_what_it_does_itself() {
