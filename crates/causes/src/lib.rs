@@ -20,8 +20,8 @@ pub mod stacks;
 
 pub use idle::{
     Bound, Cause, Causes, Certainty, Culprit, Explanation, Gap, Group, IdleCause, LAUNCH_GAP_MAX,
-    Piece, Pieces, Ready, Shares, Turns, explain, is_loading, is_mpi, is_profilers, launched,
-    profilers, sum_by,
+    LeftOut, Piece, Pieces, Ready, Shares, Turns, explain, is_loading, is_mpi, is_profilers,
+    launched, profilers, sum_by,
 };
 
 #[cfg(any(test, feature = "testing"))]

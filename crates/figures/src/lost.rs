@@ -9,11 +9,12 @@ use crate::steps::without_numbers;
 use activity::units::{count, share};
 use activity::{NameId, Ns, RangeKind, Span, What};
 use causes::graph::{CallId, CallKind, Graph, NONE};
-use causes::launched;
+use causes::{LeftOut, launched};
 use trace::{Lane, LaneKind, SourceKind, Trace};
 
 const GRAPHS: &str = "graph launches";
 const KERNELS: &str = "launched kernels";
+const CALLS: &str = "CUDA calls";
 /// Functions of libraries that launch each time, as libraries mark them: TensorRT, cuDNN, cuBLAS.
 const LAUNCHING: [&str; 3] = [
     "ExecutionContext::enqueue",
@@ -51,8 +52,8 @@ impl Lost {
 
     /// Those of graphs, else those of kernels, that began in a part, or all. `None` where they are few.
     pub fn of(trace: &Trace, graph: &Graph, part: Option<Span>) -> Option<Lost> {
-        if let Some(uncalled) = uncalled(trace, part) {
-            return Some(uncalled);
+        if let Some(it) = left_out(trace, graph).or_else(|| uncalled(trace, part)) {
+            return Some(it);
         }
         // Where nothing has a record, all are missing.
         if !has_bare(graph) || trace.operations_extent().is_none() {
@@ -111,6 +112,11 @@ impl Lost {
         streams.any(|it| self.processes.contains(&it.1.key().process))
     }
 
+    /// Whether they are calls of any kind that were left out of the file.
+    pub fn are_left_out(&self) -> bool {
+        self.what == CALLS
+    }
+
     /// "30 of 40 graph launches have no GPU records".
     pub fn text(&self) -> String {
         let (lost, of) = (count(self.lost as u64), count(self.of as u64));
@@ -119,9 +125,23 @@ impl Lost {
                 "{lost} of {of} `{}` have no records of CUDA calls",
                 self.what
             ),
+            false if self.are_left_out() => format!("{lost} of {of} CUDA calls have no records"),
             false => format!("{lost} of {of} {} have no GPU records", self.what),
         }
     }
+}
+
+/// The calls that next to all were left out of the file, of the processes of which they were.
+fn left_out(trace: &Trace, graph: &Graph) -> Option<Lost> {
+    let all = LeftOut::find(trace, graph);
+    let sum = |part: fn(&LeftOut) -> u64| all.iter().map(part).sum::<u64>() as usize;
+    (!all.is_empty()).then(|| Lost {
+        calls: Vec::new(),
+        lost: sum(|it| it.of - it.calls),
+        of: sum(|it| it.of),
+        what: CALLS,
+        processes: all.iter().map(|it| it.process).collect(),
+    })
 }
 
 /// Most calls of a library's function that launches, where no call of CUDA is on record.

@@ -18,9 +18,10 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     Some(Finding {
         severity: Severity::Warning,
         title: format!("{}: what looks idle may be work", lost.text()),
-        advice: match lost.are_graphs() {
-            true => "Record fewer steps, or graphs as a whole (nsys --cuda-graph-trace=graph, cuptop trace --graphs whole).",
-            false => "Record a shorter part, or fewer processes at once.",
+        advice: match (lost.are_graphs(), lost.are_left_out()) {
+            (_, true) => "Open the export as it was made, with all its tables and rows, or record again.",
+            (true, _) => "Record fewer steps, or graphs as a whole (nsys --cuda-graph-trace=graph, cuptop trace --graphs whole).",
+            _ => "Record a shorter part, or fewer processes at once.",
         }
         .to_owned(),
         ..scope.found(0, 0, &at.collect::<Vec<_>>())

@@ -15,6 +15,7 @@ use super::analyst::{Analyst, Question};
 use super::run::Run;
 use super::scope::{OnScreen, Scope};
 use super::step_list::StepList;
+use activity::Ns;
 use advice::facts::LastFacts;
 use advice::verdict::Verdict;
 use figures::watching::WatchingCost;
@@ -40,6 +41,8 @@ pub struct Answer {
     pub findings: Vec<Finding>,
     /// The steps that it speaks of.
     pub step_list: Option<Arc<StepList>>,
+    /// Idle time beside work that left no record, in which the GPU may have worked.
+    pub missing: Ns,
     /// What recording it may have cost.
     pub watching: Option<WatchingCost>,
     /// While the program ran: the time since it began that the answer is of.

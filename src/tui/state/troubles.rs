@@ -63,7 +63,16 @@ pub fn find(run: &Run, messages: &Messages, answers: &Answers, scope: Scope) -> 
     let found = answers.get(run, scope).into_iter();
     let mut found = found.flat_map(|it| &it.findings);
     let lost = found.find(|finding| finding.rule == Rule::LostRecords);
+    let has_lost = lost.is_some();
     troubles.extend(lost.map(|it| Trouble::new(Weight::Note, printable(&it.title))));
+    let missing = answers.get(run, scope).map_or(0, |it| it.missing);
+    if missing > 0 && !has_lost {
+        let idle = units::duration(missing);
+        let text = format!(
+            "some launches left no record: for {idle} the GPU looks idle and may have worked"
+        );
+        troubles.push(Trouble::new(Weight::Note, text));
+    }
     let gaps = recording::find(&run.trace).into_iter();
     troubles.extend(gaps.map(|it| Trouble::new(Weight::Note, it.line())));
     let has_ended_badly = |p: &trace::Process| p.info.ended_well == Some(false);

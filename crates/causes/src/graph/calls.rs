@@ -129,7 +129,7 @@ pub struct Calls {
     /// By process: calls by their end.
     pub(super) by_end: Vec<Vec<CallId>>,
     /// By process: outermost calls by correlation id.
-    pub(super) by_correlation: Vec<Vec<(u32, CallId)>>,
+    pub(crate) by_correlation: Vec<Vec<(u32, CallId)>>,
     /// What waits are for.
     pub(super) awaited: FxHashMap<CallId, Sync>,
     /// Whether any returned something other than 0.

@@ -1,16 +1,57 @@
 //! Operations that ran without leaving a record.
 //!
 //! A graph's launches leave as many operations each, but where the profiler loses some. A launch that
-//! leaves none, among launches that do, ran all the same.
+//! leaves none, among launches that do, ran all the same. Ids of calls that go on where no call is on record tell of calls that were left out.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::graph::{CallId, CallKind, Graph, NONE, OpId};
-use activity::What;
-use trace::{LaneId, Trace};
+use activity::{Ns, What};
+use trace::{LaneId, SourceKind, Trace};
 
 /// Launches of a process leave records when this part of them does.
 const RECORDED: f64 = 0.9;
+
+/// So many ids of calls lie between the first and the last, one in so many has a record, and so many pass in a pause so long.
+/// What is never recorded, such as cudaGetDevice, has the most ids all along, and a library at its start has them once.
+const IDS_MIN: u32 = 10_000;
+const CALLS_MIN: usize = 100;
+const RECORDED_MIN: u64 = 100;
+const PASSED_MIN: u32 = 1_000;
+const PAUSE_MIN: Ns = 1_000_000;
+
+/// A process of which next to all CUDA calls were left out of the file: how many are on record, and of how many CUPTI gave the ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    pub process: usize,
+    pub calls: u64,
+    pub of: u64,
+}
+
+impl LeftOut {
+    /// The processes of which a file has next to no calls.
+    pub fn find(trace: &Trace, graph: &Graph) -> Vec<LeftOut> {
+        if !matches!(trace.source.kind, SourceKind::Kineto | SourceKind::Nsys) {
+            return Vec::new();
+        }
+        let lists = graph.calls.by_correlation.iter().enumerate();
+        lists
+            .filter_map(|(process, list)| {
+                let (first, last) = (list.first()?.0, list.last()?.0);
+                let (calls, of) = (list.len() as u64, u64::from(last - first) + 1);
+                let is_few =
+                    list.len() >= CALLS_MIN && last - first >= IDS_MIN && calls * RECORDED_MIN < of;
+                let is_pause = |pair: &[(u32, CallId)]| {
+                    let [(id, before), (next, after)] = [pair[0], pair[1]];
+                    let pause =
+                        graph.calls.start[after as usize] - graph.calls.end[before as usize];
+                    next - id >= PASSED_MIN && pause >= PAUSE_MIN
+                };
+                (is_few && list.windows(2).any(is_pause)).then_some(LeftOut { process, calls, of })
+            })
+            .collect()
+    }
+}
 
 /// Operations before which others must have run, with the call that launched those.
 pub(super) fn find(trace: &Trace, graph: &Graph) -> FxHashMap<OpId, CallId> {

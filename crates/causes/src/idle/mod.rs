@@ -31,7 +31,7 @@ use gaps::One;
 pub use gaps::Pieces;
 pub use groups::{LAUNCH_GAP_MAX, is_mpi};
 pub use kinds::{Bound, Cause, Certainty, Culprit, Gap, Group, Piece, Shares};
-pub use missing::launched;
+pub use missing::{LeftOut, launched};
 pub use slices::Turns;
 pub use sum::{IdleCause, sum_by};
 pub use words::Explanation;
@@ -64,6 +64,8 @@ pub struct Ready {
     host: host::Host,
     /// Operations before which others ran that left no record, with the call that shows it.
     missing: FxHashMap<OpId, CallId>,
+    /// Processes of which next to all calls were left out of the file.
+    left_out: Vec<LeftOut>,
     gaps: gaps::Gaps,
     /// Launches in which the code of their kernel is loaded.
     loading: FxHashSet<CallId>,
@@ -84,6 +86,7 @@ impl Ready {
             limits: limits::Limits::of(graph),
             host: host::Host::of(trace),
             missing: missing::find(trace, graph),
+            left_out: LeftOut::find(trace, graph),
             gaps: gaps::Gaps::new(trace.devices().len()),
             loading: first_use::loading(trace, graph),
             first: OnceLock::new(),

@@ -3,7 +3,7 @@
 mod calls;
 
 use super::limits::{changes_engine, stages_first};
-use super::{Cause, Causes, Certainty, Culprit, Gap, Piece};
+use super::{Cause, Causes, Certainty, Culprit, Gap, LeftOut, Piece};
 use crate::graph::{CallId, CallKind, EdgeKind, Engine, LATENCY_MAX, NONE, OpId};
 use activity::{Copy, MemoryKind, Ns, Span, What};
 use trace::Measure;
@@ -43,6 +43,13 @@ impl Causes<'_> {
         if let Some(&call) = self.ready.missing.get(&gap.next) {
             let culprit = Culprit::Call(call);
             walk.put(gap.span.start, Cause::Missing, culprit, Certainty::Likely);
+        } else if self.left_out(gap.next).is_some() {
+            walk.put(
+                gap.span.start,
+                Cause::Missing,
+                Culprit::Nobody,
+                Certainty::Fact,
+            );
         } else {
             walk.go(gap.next);
         }
@@ -53,6 +60,12 @@ impl Causes<'_> {
     pub fn device(&self, op: OpId) -> Option<usize> {
         let lane = &self.trace.lanes()[self.graph.ops.place(op).0];
         lane.key().kind.device()
+    }
+
+    /// Where next to all calls of an operation's process were left out of the file, how many there are of how many.
+    pub(super) fn left_out(&self, op: OpId) -> Option<&LeftOut> {
+        let all = &self.ready.left_out;
+        all.iter().find(|it| it.process == self.process(op))
     }
 
     /// The process that an operation is of.

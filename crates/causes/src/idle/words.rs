@@ -5,7 +5,7 @@ use super::{Cause, Causes, Certainty, Culprit, Gap, Group, Piece, Shares};
 use crate::first_use;
 use crate::graph::{NONE, OpId};
 use crate::stacks::{LaunchLine, LineShare, StackCounts};
-use activity::units::duration;
+use activity::units::{count, duration};
 use activity::{Ns, Span};
 use trace::describe;
 
@@ -386,9 +386,14 @@ impl Causes<'_> {
             ),
             Cause::Latency => format!("{next} was just launched: {time} of launch latency"),
             Cause::Profiler => format!("the profiler spent {time} on itself ({name})"),
-            Cause::Missing => {
-                format!("records are missing: {name} launched work, and none was recorded")
-            }
+            Cause::Missing => match self.left_out(gap.next) {
+                Some(it) if piece.culprit == Culprit::Nobody => format!(
+                    "the file has records of {} of {} CUDA calls: what ran meanwhile is not known",
+                    count(it.calls),
+                    count(it.of)
+                ),
+                _ => format!("records are missing: {name} launched work, and none was recorded"),
+            },
             Cause::Unknown => match piece.culprit {
                 Culprit::Call(call) => format!(
                     "{next} was launched {} before it started, and no record says what it waited for",

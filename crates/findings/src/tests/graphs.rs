@@ -2,6 +2,8 @@
 
 use super::*;
 use activity::RangeKind;
+use causes::graph::Graph;
+use causes::{Causes, explain};
 use trace::SourceKind;
 use trace::testing::Sentence;
 
@@ -135,6 +137,60 @@ fn calls_of_a_library_that_launch_nothing_on_record_leave_no_verdict() {
     // What a program marks may be anything, and a collective is launched behind its call.
     assert_eq!(of("enqueue", 2), None);
     assert_eq!(of("ncclAllReduce", 2), None);
+}
+
+/// CUPTI numbers all calls. Where the numbers of 200 run to 40,000, and on by thousands while no call is on record, most were left out.
+#[test]
+fn calls_whose_numbers_run_on_without_them_were_left_out_of_the_file() {
+    let of = |kind: SourceKind, id: fn(u32) -> u32| {
+        let mut scene = Scene::new();
+        for i in 0..200 {
+            let at = i * 100_000 + if i >= 100 { 50_000_000 } else { 0 };
+            scene.call("cudaLaunchKernel", at, at + 5_000);
+            scene.kernel(
+                "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+                7,
+                at + 8_000,
+                at + 98_000,
+            );
+        }
+        let mut batch = scene.take();
+        for item in &mut batch.items {
+            item.correlation = id(item.correlation);
+        }
+        let mut trace = scene.put(batch).trace();
+        trace.source.kind = kind;
+        let all = in_scope(&trace, None, PEAKS, all).into_iter();
+        let mut lost = all.filter(|it| it.rule == Rule::LostRecords);
+        let graph = Graph::new(&trace);
+        let longest = Span::new(99 * 100_000 + 98_000, 60_008_000);
+        let said = explain(
+            &trace,
+            Some(&Causes::new(&trace, &graph)),
+            &[trace.streams().next().expect("one").0],
+            longest,
+        );
+        (lost.next().map(|it| it.title), said.sentence)
+    };
+    // Ids 1 to 200 become 1 to 31,000: 10 each, 29,000 in the pause.
+    let cut = |id: u32| id * 10 + if id > 100 { 29_000 } else { 0 };
+    let (lost, said) = of(SourceKind::Nsys, cut);
+    lost.expect("found")
+        .must_begin("30,791 of 30,991 CUDA calls have no records: ");
+    said.must_have("The file has records of 200 of 30,991 CUDA calls");
+    // A recording has the calls that it asked for; a library that starts calls much at once, among calls that are on record; and a
+    // program may call what is never recorded all along.
+    for (kind, id) in [
+        (SourceKind::Recording, cut as fn(u32) -> u32),
+        (SourceKind::Nsys, |id| {
+            id + if id > 100 { 12_000 } else { 0 }
+        }),
+        (SourceKind::Nsys, |id| id * 200),
+    ] {
+        let (lost, said) = of(kind, id);
+        assert_eq!(lost, None);
+        said.must_have("outside CUDA");
+    }
 }
 
 /// Short kernels launched one by one beside a graph are what a larger graph would hold.

@@ -8,6 +8,7 @@ use crate::tui::state::step_list::StepList;
 use activity::feed::Stop;
 use activity::{Ns, Span};
 use advice::{Facts, JudgedPart};
+use causes::Cause;
 use figures::steps::{self, Steps};
 use scenario::plan::Plan;
 use trace::{LaneKind, Trace};
@@ -112,7 +113,14 @@ fn answer(facts: &Facts<'_>, part: JudgedPart<'_>, steps: &[Steps]) -> Option<An
         verdicts.clear();
     }
     let headline = verdicts.first().cloned().unwrap_or_default();
+    let devices = match part {
+        JudgedPart::Whole => facts.devices(),
+        _ => &[],
+    };
+    let idle = devices.iter().flat_map(|it| &it.idle);
+    let missing = idle.filter(|it| it.cause == Cause::Missing);
     Some(Answer {
+        missing: missing.map(|it| it.total_ns).sum(),
         verdicts,
         watching: judged.watching,
         findings: judged.in_one(),

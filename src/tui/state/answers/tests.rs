@@ -144,3 +144,28 @@ fn a_timeline_that_grows_is_judged_by_what_was_done_last() {
     stop.stop();
     assert!(judge_live(&trace, &looked, &stop).is_none());
 }
+
+/// Forty kernels, 10 us apart, and the launch of one left no record: from the one before it to the one behind it the GPU may have worked.
+#[test]
+fn idle_time_beside_a_launch_without_a_record_may_be_work() {
+    let missing = |lost: Option<i64>| {
+        let mut scene = trace::testing::Scene::new();
+        for i in 0..40 {
+            let at = i * 100_000;
+            scene.call("cudaLaunchKernel", at, at + 5_000);
+            if lost != Some(i) {
+                scene.kernel("k", 7, at + 8_000, at + 98_000);
+            }
+        }
+        let run = running(scene.trace());
+        let looked = JudgedRun {
+            pass: None,
+            plan: None,
+            gpus: run.gpus.clone(),
+        };
+        let answer = judge_whole(Facts::new(&run.trace), &looked, &Stop::default());
+        answer.expect("judged").missing
+    };
+    assert_eq!(missing(Some(20)), 2_108_000 - 1_998_000);
+    assert_eq!(missing(None), 0);
+}
