@@ -343,7 +343,8 @@ impl JobReport {
 
 /// Where a rank is looked at first.
 fn place(ranks: &JobAnalysis, rank: usize) -> (Option<(LaneId, usize)>, Ns) {
-    let late = ranks.split.late.iter().filter(|late| late.rank == rank);
+    let late = ranks.split.late.iter().chain(&ranks.split.late_one_way);
+    let late = late.filter(|late| late.rank == rank);
     let latest = late.max_by_key(|late| late.by);
     let waits = ranks.split.waits[rank].iter();
     let longest = waits.max_by_key(|wait| wait.span.len());

@@ -6,7 +6,7 @@ use crate::graph::{CallId, Graph, OpId};
 use crate::nested::{LEVELS, NONE, Nested};
 use crate::{Causes, sum_by};
 use activity::{Ns, RangeKind, What};
-use trace::{LaneId, LaneKey, LaneKind, Trace, describe};
+use trace::{LaneId, LaneKey, LaneKind, Trace};
 
 /// Of the threads that somebody asked for.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ pub fn innermost(names: &[&str]) -> Option<String> {
 pub fn op_in_sentence(causes: &Causes<'_>, op: OpId) -> String {
     let (trace, graph) = (causes.trace, causes.graph());
     let what = graph.what(trace, op);
-    let told = describe::in_sentence(trace, &what);
+    let told = graph.in_sentence(trace, op);
     let call = graph.ops.call[op as usize];
     let is_memset = matches!(what, What::Memset(_)) && call != NONE;
     let around = is_memset.then(|| Around::new(trace).call(graph, call));

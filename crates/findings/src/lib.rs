@@ -189,6 +189,9 @@ pub struct Finding {
     /// What its cure saves at least and at most of the time looked at, where that is estimated by rates of the card.
     #[serde(rename = "estimated_ns", skip_serializing_if = "Option::is_none")]
     pub estimated: Option<[Ns; 2]>,
+    /// The most of it by what is tried first: all of it takes further changes.
+    #[serde(skip)]
+    pub tried_first: Option<Ns>,
     /// Whether it tells of pauses in which something else than the CPU's own work held it up.
     #[serde(skip)]
     pub is_of_pauses: bool,

@@ -105,11 +105,8 @@ fn label(scope: &Scope, f: &DeviceFigures, (group, time): (Group, Ns)) -> &'stat
 
 /// What a gap ends with: " before globalMM".
 fn ends_with(scope: &Scope, f: &DeviceFigures, gap: Span) -> String {
-    let next = scope
-        .causes
-        .graph()
-        .first_from(scope.trace, f.index, gap.end);
-    let told = next.map(|it| describe::in_sentence(scope.trace, &it));
+    let next = scope.causes.graph().ops.around(f.index, gap.end).1.first();
+    let told = next.map(|&op| around::op_in_sentence(scope.causes, op));
     told.map_or_else(String::new, |it| format!(" before {it}"))
 }
 

@@ -176,6 +176,10 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
                 false => [least, most],
             })
             .filter(|it| !part.is_beside() && it[1] <= f.compute_ns - f.overlap_ns),
+        tried_first: precision
+            .starts_with("TF32")
+            .then(|| times(info, "TF32").map(|it| saved(scope, &of, it)[1]))
+            .flatten(),
         says: (!is_half).then(|| Says::of_kernels(f, why)),
         change: match info.capability.0 {
             // Its words are those of TF32.

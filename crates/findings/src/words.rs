@@ -198,7 +198,8 @@ impl Finding {
     /// "13.4 to 18.1 ms", "up to 18.1 ms": what is estimated, in one step, where steps were looked at.
     fn between(&self) -> Option<String> {
         // By themselves those kernels save no more than they take.
-        let of_step = |time: Ns| self.of_step(time.min(self.bound_ns));
+        let most = self.tried_first.unwrap_or(Ns::MAX).min(self.bound_ns);
+        let of_step = |time: Ns| self.of_step(time.min(most));
         self.estimated.map(|it| match it.map(of_step) {
             [0, most] => format!("up to {}", duration(most)),
             both => units::range(both.into()),
@@ -208,7 +209,7 @@ impl Finding {
     /// " (up to 32.0 ms with bf16 throughout)": other kernels move half of the bytes then.
     fn throughout(&self) -> String {
         let most = self.estimated.map_or(0, |it| it[1]);
-        match most > self.bound_ns {
+        match most > self.tried_first.unwrap_or(Ns::MAX).min(self.bound_ns) {
             true => format!(
                 " (up to {} with bf16 throughout)",
                 duration(self.of_step(most))

@@ -84,6 +84,9 @@ pub struct Split {
     pub waits: Vec<Vec<Wait>>,
     /// In order of group and time.
     pub late: Vec<Late>,
+    /// Of those that go one way the ones in which somebody waited for the last rank. They tell nobody a straggler: a root may
+    /// leave before others come.
+    pub late_one_way: Vec<Late>,
     pub rates: Vec<Rate>,
     /// Collectives of which some ranks' parts are missing: their transfer may be shorter than what is said.
     pub incomplete: u64,
@@ -182,6 +185,19 @@ fn add_one_way(
         _ => 0,
     };
     add_waits(trace, lanes, members, at_most, split);
+    let shortest = members.iter().map(|it| it.1.span.len()).min();
+    let waited = |it: &(usize, &Part)| (it.1.span.len() - shortest.unwrap_or(0)).min(at_most(it));
+    if let [(rank, last), others @ ..] = &*members
+        && let Some(by) = others.iter().map(waited).filter(|by| *by > 0).min()
+    {
+        split.late_one_way.push(Late {
+            rank: *rank,
+            start: last.span.start,
+            by,
+            lane: last.lane,
+            row: last.row,
+        });
+    }
 }
 
 /// Adds what each rank waited in a collective until the last one came, and `at_most` so long. Members come last one first.

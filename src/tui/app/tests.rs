@@ -97,7 +97,7 @@ fn a_complete_run_opens_on_its_last_variant() {
         .map(|r| r.label.as_str())
         .collect();
     let expected = [
-        "GPU", "H2D", "D2H", "at once", "streams", "s0", "s1", "s2", "s3", "host", "main",
+        "GPU", "H2D", "D2H", "parallel", "streams", "s0", "s1", "s2", "s3", "host", "main",
     ];
     assert_eq!(labels, expected);
 }
@@ -186,7 +186,7 @@ fn rows_are_stepped_through_without_titles() {
     press(&mut app, "jjj");
     assert_eq!(row_label(&app), "main");
     press(&mut app, "kkkkk");
-    assert_eq!(row_label(&app), "at once");
+    assert_eq!(row_label(&app), "parallel");
     press(&mut app, "kkkkk");
     assert_eq!(row_label(&app), "GPU");
     press(&mut app, "~");

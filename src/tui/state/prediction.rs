@@ -134,8 +134,8 @@ impl Prediction {
                         duration(all)
                     ),
                 };
-                let (cure, advice) = (finding.cure_alone(), &finding.advice);
-                let words = format!("{cure} (i closes): saves at most {most} · {advice}");
+                let cure = finding.cure_alone();
+                let words = format!("{cure} (i closes): saves at most {most}");
                 (
                     words,
                     Cure::Bound(parts.map(|(start, end)| Span::new(start, end))),

@@ -41,6 +41,8 @@ pub struct StepList {
     /// How many of them are no warm-up, and how many of those are of another kind than that which takes most time.
     steady: usize,
     others: usize,
+    /// Whether those before are so many that they are called slower, and no warm-up.
+    begins_slowly: bool,
     /// One that shows what the headline says: the typical one, another of its kind, an odd or a slow one.
     first: usize,
 }
@@ -113,6 +115,7 @@ impl StepList {
             tokens_per_s: steps.tokens().map(|it| it.1),
             length: main.length(),
             steady: steps.spans.len() - steps.steady.start,
+            begins_slowly: steps.begins_slowly(),
             others: steps.kinds.iter().skip(1).map(|it| it.steps.len()).sum(),
             first: first.unwrap_or(main.typical),
         }
@@ -170,7 +173,10 @@ impl StepList {
             let told = [
                 (odd, format!(" · {odd} odd")),
                 (self.others, format!(" · {} of other kinds", self.others)),
-                (warm_up, format!(" · after {warm_up} of warm-up")),
+                match self.begins_slowly {
+                    true => (warm_up, format!(" · after {warm_up} slower ones")),
+                    false => (warm_up, format!(" · after {warm_up} of warm-up")),
+                },
                 (open, format!(" · {open} unfinished")),
             ];
             let told = told.into_iter().filter(|it| it.0 > 0).map(|it| it.1);
@@ -193,6 +199,7 @@ fn told(steps: &Steps, why: &[Option<String>], at: usize) -> (bool, String) {
     let Some((kind, why)) = kinds.find(|it| it.0.steps.binary_search(&at).is_ok()) else {
         let is_early = at < steps.steady.start;
         let what = match is_early {
+            true if steps.begins_slowly() => "slower than later",
             true => "warm-up",
             false => OPEN,
         };

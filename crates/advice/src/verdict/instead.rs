@@ -77,7 +77,11 @@ fn instead(
         return Some(nothing(words::of_capture(captured)));
     }
     let lost = Lost::of(trace, graph, window).filter(|it| is_whole || it.are_over(graph))?;
-    let text = format!("no verdict: {}", lost.text());
+    let cure = match lost.are_left_out() {
+        true => " · open the export as it was made, or record again",
+        false => "",
+    };
+    let text = format!("no verdict: {}{cure}", lost.text());
     Some((Bound::Unknown, text, Some(lost)))
 }
 

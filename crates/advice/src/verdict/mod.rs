@@ -81,6 +81,9 @@ pub struct Verdict {
     /// What recording made too large of it, in a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distorted: Option<String>,
+    /// What it would be without a late rank: bound, share, text. It stands in its place where a cure of it brings more.
+    #[serde(skip)]
+    pub but_for_late: Option<(Bound, f64, String)>,
     /// What the best cure brings: that of the first finding.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gain: Option<String>,
@@ -185,6 +188,8 @@ pub fn find(
     let late = late.filter(|of| !is_stalled || of.0 >= whole.share);
     let is_late = late.is_some();
     if let Some((share, text)) = late {
+        let text_of = std::mem::take(&mut whole.text);
+        whole.but_for_late = Some((whole.bound_by, whole.share, text_of));
         (whole.bound_by, whole.share) = (Bound::Peer, share);
         (whole.line, whole.text, whole.frames) = (None, text, Default::default());
     }
@@ -277,6 +282,23 @@ fn on(
     (verdict, step, Split { span, ..split })
 }
 
+impl Verdict {
+    /// Of a job with a late rank in which a cure of what all compute brings more, that leads; else it is told beside.
+    fn lead_with_gain(&mut self) {
+        let computes = |it: &(Bound, f64, String)| matches!(it.0, Bound::Compute | Bound::Memory);
+        match self.but_for_late.take().filter(computes) {
+            Some((bound, share, text)) => {
+                (self.bound_by, self.share) = (bound, share);
+                let late = std::mem::replace(&mut self.text, text);
+                self.beside.insert(0, late);
+                // Whom the others wait for is worth a line on the smallest screen, too.
+                self.is_mostly_beside = true;
+            }
+            None => self.gain = self.gain.take().map(|it| format!("beside that, {it}")),
+        }
+    }
+}
+
 /// Puts what the first finding's cure brings behind the headline of all. The least that it could take is not above what the cures
 /// are predicted to reach.
 pub fn promise(verdicts: &mut [Verdict], findings: &[Finding]) {
@@ -312,7 +334,7 @@ pub fn promise(verdicts: &mut [Verdict], findings: &[Finding]) {
                 false => first.and_then(|it| it.gain(idle)),
             };
             if is_beside && verdict.bound_by == Bound::Peer {
-                verdict.gain = verdict.gain.take().map(|it| format!("beside that, {it}"));
+                verdict.lead_with_gain();
             }
             verdict.next_of(first, findings);
             if let Some(says) = first.and_then(|it| it.says.as_ref()) {
@@ -555,6 +577,7 @@ fn judge(
         cost_ns: time / devices as Ns,
         cost_a_step_ns: of_step(time),
         text,
+        but_for_late: None,
         distorted: None,
         idle: share(split.idle(), split.whole()),
         frames: told.frames(),

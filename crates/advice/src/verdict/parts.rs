@@ -148,6 +148,7 @@ fn begins((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> String {
         }
     }
     let of = match steps.steady.start {
+        many if steps.begins_slowly() => format!(" with {many} slower steps"),
         many @ START_UP_TOLD.. => format!(" with {many} warm-up steps"),
         _ => String::new(),
     };

@@ -1534,6 +1534,19 @@ fn what_a_headline_adds_of_another_thing_says_so() {
     };
     let told = "using tensor cores saves an estimated 500 to 800 ns";
     assert_eq!(gain(Bound::Peer, "", "").0, format!("beside that, {told}"));
+    // What all of them compute for stands first where it is known.
+    let mut verdicts = [Verdict {
+        bound_by: Bound::Peer,
+        share: 0.05,
+        text: "straggler rank 1: 3 ms late".to_owned(),
+        but_for_late: Some((Bound::Compute, 0.9, "GPU-bound".to_owned())),
+        ..Verdict::default()
+    }];
+    promise(&mut verdicts, &[late.clone(), fp32.clone()]);
+    let [leads] = verdicts;
+    assert_eq!((leads.bound_by, leads.share), (Bound::Compute, 0.9));
+    assert_eq!(leads.headline(), format!("GPU-bound · {told}"));
+    assert_eq!(leads.beside, ["straggler rank 1: 3 ms late"]);
     assert_eq!(gain(Bound::Compute, "", "").0, told);
     // One gap holds most of it, and not all.
     let text = "waiting for untraced CPU work";

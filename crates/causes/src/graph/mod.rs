@@ -28,7 +28,7 @@ pub use ops::{Engine, Ops};
 use activity::{Ns, Span, What};
 use events::Events;
 use rustc_hash::FxHashMap;
-use trace::{LaneId, Trace};
+use trace::{LaneId, Trace, describe};
 
 /// A host call: index into [`Graph::calls`].
 pub type CallId = u32;
@@ -75,6 +75,17 @@ impl Graph {
         let (lane, row) = self.calls.at(call);
         let name = trace.what(lane, row).name();
         name.map_or("", |name| trace.names().full(name))
+    }
+
+    /// What an operation is called in a sentence. Of the first node of a CUDA graph it is the graph that the CPU launched.
+    pub fn in_sentence(&self, trace: &Trace, op: OpId) -> String {
+        let told = describe::in_sentence(trace, &self.what(trace, op));
+        let call = self.ops.call[op as usize];
+        let is_graph = call != NONE && self.calls.kind[call as usize] == CallKind::GraphLaunch;
+        match is_graph && self.ops.is_graph(op) && self.calls.first_op[call as usize] == op {
+            true => format!("a CUDA graph (first {})", told.trim_start_matches("the ")),
+            false => told,
+        }
     }
 
     /// The process that a call is of.

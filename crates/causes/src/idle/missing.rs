@@ -12,7 +12,7 @@ use trace::{LaneId, SourceKind, Trace};
 /// Launches of a process leave records when this part of them does.
 const RECORDED: f64 = 0.9;
 
-/// So many ids of calls lie between the first and the last, one in so many has a record, and so many pass in a pause so long.
+/// So many ids of calls lie between the first and the last, and one in so many has a record. In a pause so long so many pass.
 /// What is never recorded, such as cudaGetDevice, has the most ids all along, and a library at its start has them once.
 const IDS_MIN: u32 = 10_000;
 const CALLS_MIN: usize = 100;
@@ -20,7 +20,7 @@ const RECORDED_MIN: u64 = 100;
 const PASSED_MIN: u32 = 1_000;
 const PAUSE_MIN: Ns = 1_000_000;
 
-/// A process of which next to all CUDA calls were left out of the file: how many are on record, and of how many CUPTI gave the ids.
+/// A process of which next to all CUDA calls were left out of the file. So many are on record, and to so many CUPTI gave ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     pub process: usize,

@@ -106,7 +106,7 @@ impl Causes<'_> {
             piece: &main.piece,
             gap,
             name: self.name_of(main.piece.culprit),
-            next: self.name_of(Culprit::Op(gap.next)),
+            next: self.graph.in_sentence(self.trace, gap.next),
             time: part_of(named, length),
             ranges,
             seen: self.seen_in(gap, &pieces, &main.piece),
@@ -453,6 +453,7 @@ impl Causes<'_> {
 fn capital(text: &str) -> String {
     let words = [
         "the ",
+        "a CUDA ",
         "between ",
         "records ",
         "likely ",

@@ -120,6 +120,12 @@ pub struct Steps {
 const FRAMES: [Ns; 10] = [24, 25, 30, 48, 50, 60, 72, 90, 120, 144];
 
 impl Steps {
+    /// Whether so many slower steps lead that they are no warm-up: that they did anything else is on no record.
+    pub fn begins_slowly(&self) -> bool {
+        let leading = self.steady.start;
+        cases::MANY_STEPS.is_reached_by(leading) && 2 * leading >= self.steady.len()
+    }
+
     /// How many a second there are, where they are even and as many as frames: something beside the program most likely
     /// starts them.
     pub fn pace(&self) -> Option<Ns> {

@@ -723,10 +723,10 @@ fn half_the_bytes_of_other_kernels_may_go_with_bf16() {
     let [least, most] = found.estimated.expect("a range");
     assert!((least - 7_297_297).abs() < 10, "{least}");
     assert!((most - 9_324_324 - 1_000_000).abs() < 10, "{most}");
-    // The products by themselves take 10 ms.
+    // TF32, which is tried first, leaves at least 1 / 7.4 of the products.
     found
         .worth()
-        .must_begin("; could save 7.30 to 10.0 ms (up to 10.3 ms with bf16 throughout)");
+        .must_begin("; could save 7.30 to 8.65 ms (up to 10.3 ms with bf16 throughout)");
 }
 
 fn sick_of(scene: &mut Scene, rule: &str) -> Finding {

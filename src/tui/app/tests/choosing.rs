@@ -19,7 +19,7 @@ fn screen(app: &mut App) -> String {
 }
 
 const ALL: [&str; 11] = [
-    "GPU", "H2D", "D2H", "at once", "streams", "s0", "s1", "s2", "s3", "host", "main",
+    "GPU", "H2D", "D2H", "parallel", "streams", "s0", "s1", "s2", "s3", "host", "main",
 ];
 
 #[test]
@@ -71,7 +71,7 @@ fn a_group_folds_to_a_row_that_opens_it() {
         "GPU",
         "H2D",
         "D2H",
-        "at once",
+        "parallel",
         "streams · 4 lanes folded",
         "host",
         "main",
@@ -112,7 +112,7 @@ fn lanes_without_a_name() {
     press(&mut app, "&not:streams^");
     assert_eq!(
         labels(&app),
-        ["GPU", "H2D", "D2H", "at once", "host", "main"]
+        ["GPU", "H2D", "D2H", "parallel", "host", "main"]
     );
     press(&mut app, "&not:gpu^");
     assert_eq!(labels(&app), ALL[1..]);

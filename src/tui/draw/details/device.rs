@@ -27,7 +27,7 @@ impl Details {
             RowKind::Overlap(device) => {
                 let measures = [Measure::Overlap, Measure::Copy, Measure::Concurrent];
                 let [both, copy, any] = measures.map(|it| duration(usage(device).time(it, window)));
-                self.name = Some(("at once".to_owned(), Role::Overlap));
+                self.name = Some(("parallel".to_owned(), Role::Overlap));
                 self.say(format!(
                     "for {any} two or more engines (kernels, copies of a direction, memsets) were at work"
                 ));

@@ -17,7 +17,13 @@ pub fn all(trace: &Trace, scope: Span, is_whole: bool, counters: Counters) -> Ve
         Some(_) => busy(d),
         None => trace.readings(*d).is_some(),
     };
-    let used: Vec<usize> = (0..trace.devices().len()).filter(is_used).collect();
+    let mut used: Vec<usize> = (0..trace.devices().len()).filter(is_used).collect();
+    // By their numbers, where each has one of its own: those of several hosts have the same.
+    let number = |device: &usize| trace.devices()[*device].info.id;
+    let numbers: FxHashSet<u32> = used.iter().map(number).collect();
+    if numbers.len() == used.len() {
+        used.sort_by_key(number);
+    }
     let mut streams: Vec<(LaneId, LaneKey)> = visible(trace, scope)
         .filter(|(_, key)| matches!(key.kind, LaneKind::Stream { .. }))
         .collect();
@@ -118,7 +124,7 @@ fn device_rows(trace: &Trace, device: usize, scope: Span, rows: &mut Vec<Row>) {
         }
     }
     if usage.time(Measure::Concurrent, scope) > 0 {
-        rows.push(Row::new(RowKind::Overlap(device), "at once"));
+        rows.push(Row::new(RowKind::Overlap(device), "parallel"));
     }
 }
 

@@ -58,6 +58,9 @@ struct LinesKey {
     stood: u64,
 }
 
+/// Rows leave no line below them where they have no more than these.
+const LEAST_ROWS: u16 = 8;
+
 #[derive(Debug, Default)]
 pub(super) struct TimelineView {
     /// The first row on screen.
@@ -69,6 +72,8 @@ pub(super) struct TimelineView {
     lines: Vec<ScreenRow>,
     /// Rows below the last one on screen.
     below: usize,
+    /// Lines that rows leave to what could be better, though there are more of them.
+    kept: u16,
     /// That rows are kept away.
     hidden: String,
     /// What stands in the room below the rows, and where.
@@ -110,10 +115,21 @@ impl View for TimelineView {
             why: state.focus.why.version(),
             stood: state.model.run.stood,
         };
-        if self.of != Some(of) {
-            self.of = Some(of);
+        if self.of == Some(of) {
+            self.layout.rows.height -= self.kept;
+        } else {
+            (self.of, self.kept) = (Some(of), 0);
             let legend = self.legend_lines();
             self.make(state);
+            // Where rows go on below the screen, the last lines of it are for what could be better all the same.
+            let kept = self.layout.below as u16;
+            let is_cut = self.below > 0 || self.first_row > 0;
+            if is_cut && kept > 1 && !state.is_bare && self.layout.rows.height > LEAST_ROWS + kept {
+                self.kept = kept;
+                self.layout.rows.height -= kept;
+                self.scroll(state);
+                self.make(state);
+            }
             // What the colours mean takes a line, or leaves it again.
             if self.legend_lines() != legend {
                 let before = self.first_row;
@@ -123,12 +139,10 @@ impl View for TimelineView {
                 }
             }
         }
-        let end = self
-            .lines
-            .last()
-            .map_or(self.layout.rows.y, |l| l.area.bottom());
-        let free = self.layout.rows.bottom().saturating_sub(end);
-        let room = if self.lines.is_empty() || self.below > 0 {
+        let last = self.lines.last();
+        let end = last.map_or(self.layout.rows.y, |l| l.area.bottom());
+        let free = self.layout.rows.bottom().saturating_sub(end) + self.kept;
+        let room = if self.lines.is_empty() || (self.below > 0 && self.kept == 0) {
             0
         } else {
             free

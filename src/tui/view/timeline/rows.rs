@@ -480,16 +480,22 @@ fn bound(state: &State, scale: TimeScale) -> LaneRow {
         .focus
         .prediction
         .bound(&state.model.run, state.scope());
-    // What was asked of many steps says nothing of the one that is looked at now.
+    // Of what was asked of much more than is in view no bar shows what it saves: it is said in words.
     let window = state.focus.camera.viewport.window;
-    let is_of_many = |it: &[Span; 2]| it[0].hull(it[1]).len() > 2 * window.len();
-    let is_here = |it: &[Span; 2]| state.step_in_view().is_none() || !is_of_many(it);
-    let plot = parts.filter(is_here).map_or_else(Plot::default, |parts| {
+    let plot = parts.map_or_else(Plot::default, |parts| {
         let part = |span: Span, words| {
             let length = units::duration(span.len());
             (scale.columns_of(span), format!("{words} {length}"))
         };
-        Plot::Bound([part(parts[0], "at least"), part(parts[1], "saves up to")])
+        let told = [part(parts[0], "at least"), part(parts[1], "saves up to")];
+        let whole = parts[0].hull(parts[1]).len();
+        match whole > 2 * window.len() {
+            true => {
+                let whole = units::duration(whole);
+                Plot::Words(format!("{} of {whole}, {}", told[0].1, told[1].1))
+            }
+            false => Plot::Bound(told),
+        }
     });
     LaneRow::new(Role::Dim, plot, "")
 }

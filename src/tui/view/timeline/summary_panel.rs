@@ -154,7 +154,11 @@ fn told_in(findings: &[Finding], columns: usize, mut left: usize) -> (Vec<Summar
     let title = |f: &Finding| wrap(&format!("{}{}", f.headline(), f.worth()));
     let change = |f: &Finding| {
         let all: Vec<String> = f.change.iter().map(Change::to_string).collect();
-        format!("→ {}", all.join(" · "))
+        match all.is_empty() {
+            // What is done about it in its first sentence.
+            true => format!("→ {}", f.advice.split(". ").next().unwrap_or_default()),
+            false => format!("→ {}", all.join(" · ")),
+        }
     };
     let quiet = |lines: Vec<String>| lines.into_iter().map(SummaryLine::Quiet);
     let bright = |lines: Vec<String>| lines.into_iter().map(|it| SummaryLine::Finding(it, None));
@@ -196,10 +200,20 @@ fn told_in(findings: &[Finding], columns: usize, mut left: usize) -> (Vec<Summar
             after = next(finding, most);
         }
         let words = title(finding).join(" ");
+        // In one line its cure and what to do say more than how it was seen, which the headline has.
+        let is_named = !finding.cure.is_empty() && pen::width(&words) > columns;
+        // Another variant is a cure of its own.
+        let both = match change(finding) {
+            it if finding.change.is_empty() && it.contains(": ") => it,
+            it => format!("{} {it}", finding.cure_alone()),
+        };
+        if room == 1 && finding.change.is_empty() && is_named && pen::width(&both) <= columns {
+            after = bright(vec![both.clone()]).collect();
+        }
         let mut own = match room - after.len() {
+            0 if finding.change.is_empty() => Vec::new(),
             0 => {
                 // In one line what that is called, where both have room.
-                let both = format!("{} {}", finding.cure_alone(), change(finding));
                 let least = both.split(", ").next().map_or(0, pen::width);
                 if !finding.cure.is_empty() && least <= columns {
                     after = bright(pen::clauses(&both, columns, 1)).collect();
