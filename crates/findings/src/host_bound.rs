@@ -88,7 +88,7 @@ pub(super) const BLOCKED: Cure = (
     "waiting less there",
     "",
 );
-const OUTPUT: Cure = (
+pub(super) const OUTPUT: Cure = (
     "It writes a file while the GPU waits: let another thread write, write less often, or leave out what waits for the disk (fsync).",
     "writing beside the GPU's work",
     "output",

@@ -16,7 +16,7 @@ use activity::units::{self, bytes, duration, percent, share};
 use activity::{Copy, Direction, Ns, Span, What};
 use causes::graph::{CallId, OpId};
 use causes::stacks::{LineShare, StackCounts};
-use causes::{Bound, Gap, Group, Piece, Pieces, Shares, around, sum_by};
+use causes::{Bound, Gap, Group, Piece, Pieces, Shares, around, is_mpi, sum_by};
 use figures::DeviceFigures;
 use trace::{Measure, describe};
 use way::{Way, draws, way};
@@ -249,7 +249,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     let at: Vec<Occurrence> = at.iter().map(|it| Occurrence::Gap(f.index, it.1)).collect();
     let what = label(scope, f, (group, time));
     let seen = (what == Group::Host.label()).then(|| seen_in(scope, f));
-    let (seen, is_spread) = seen.unwrap_or_default();
+    let (seen, is_spread, writes) = seen.unwrap_or_default();
     let has_cure = is_managed || matches!(group, Group::SetUp | Group::Launch);
     let brings = !placed.is_once && placed.ends_with.contains("H2D");
     let found_at = scope.found(f.span_ns, time, &at);
@@ -258,6 +258,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     let way = match is_blocked {
         Some(true) => Way::Blocked,
         Some(false) => Way::Native,
+        None if writes && placed.batch.is_none() => Way::Output,
         None if is_spread && placed.batch.is_none() && waits.is_none() => Way::InManyFunctions,
         None if waits.is_some() => Way::WhileItWaits,
         None if brings => Way::LikelyBatch,
@@ -328,10 +329,22 @@ fn most_named(
         let name = |it: &Piece| Some((scope.causes.host_name(it.culprit)?, it.span.len()));
         named.extend(pieces.iter().filter(own).filter_map(name));
     }
+    let mut mpi = named.clone();
+    mpi.retain(|it| is_mpi(scope.trace.names().full(it.0)));
+    let sum_of = |of: &[(_, Ns)]| of.iter().map(|it| it.1).sum::<Ns>();
     match sum_by(named).into_iter().next() {
         Some((most, held)) if 4 * held >= time => {
             let name = describe::host_name(scope.trace, most);
             format!(", above all in {name} ({})", duration(held))
+        }
+        Some(_) if cases::LARGE_SHARE.is_reached_by(share(sum_of(&mpi), time)) => {
+            let of_it = duration(sum_of(&mpi));
+            let most = sum_by(mpi).into_iter().next();
+            let most = most.map(|it| describe::host_name(scope.trace, it.0));
+            format!(
+                ", {of_it} of it in MPI, mostly {}",
+                most.unwrap_or_default()
+            )
         }
         _ => String::new(),
     }
@@ -467,8 +480,8 @@ fn largest(
 }
 
 /// The function that the CPU was seen in for most idle time, of a program without Python. Beside it whether many samples saw no function
-/// for most of that time.
-fn seen_in(scope: &Scope, f: &DeviceFigures) -> (Option<LineShare>, bool) {
+/// for most of that time, and whether most saw a library that writes files.
+fn seen_in(scope: &Scope, f: &DeviceFigures) -> (Option<LineShare>, bool, bool) {
     let mut seen = StackCounts::default();
     for (gap, pieces) in scope.gaps(f) {
         let host = |it: &&Piece| scope.causes.group(gap, it) == Group::Host;
@@ -477,7 +490,8 @@ fn seen_in(scope: &Scope, f: &DeviceFigures) -> (Option<LineShare>, bool) {
     }
     let most = seen.at_work(scope.trace);
     let is_spread = most.is_none() && seen.tell(scope.trace);
-    (most.filter(LineShare::is_native), is_spread)
+    let writes = most.is_none() && seen.output(scope.trace).is_some();
+    (most.filter(LineShare::is_native), is_spread, writes)
 }
 
 /// The waits of the CPU that hold most of some idle time, where they are many. They do not say why it did

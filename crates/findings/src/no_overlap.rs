@@ -255,15 +255,21 @@ fn is_one_batch(scope: &Scope, f: &DeviceFigures) -> bool {
     up.is_none_or(|up| up.end <= kernels.start) && down.is_none_or(|it| it.start >= kernels.end)
 }
 
-/// How many streams use all three.
+/// How many streams use all three. Where most of the copies' time lies on another stream, they bring no batch of their own.
 fn whole_streams(scope: &Scope, f: &DeviceFigures) -> usize {
-    let mut by = FxHashMap::<LaneId, [bool; 3]>::default();
+    let mut by = FxHashMap::<LaneId, [Ns; 3]>::default();
     for ((lane, _), activity) in scope.operations(f) {
         if let Some(engine) = engine(&activity) {
-            by.entry(lane).or_default()[engine] = true;
+            by.entry(lane).or_default()[engine] += activity.span.len().max(1);
         }
     }
-    by.values().filter(|it| **it == [true; 3]).count()
+    let copied = |it: &[Ns; 3]| it[1] + it[2];
+    let all: Ns = by.values().map(copied).sum();
+    by.retain(|_, it| !it.contains(&0));
+    match 2 * by.values().map(copied).sum::<Ns>() >= all {
+        true => by.len(),
+        false => 0,
+    }
 }
 
 /// Whether most copies were held back by an event of another stream.

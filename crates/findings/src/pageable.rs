@@ -1,7 +1,7 @@
 //! Copies of pageable host memory: the driver stages them through its own pinned buffer.
 
 use figures::remarks::is_backward;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::configs;
 use super::no_overlap::has_one_batch;
@@ -27,6 +27,10 @@ const TO_CPU: &str = "ToCopyBackward0";
 
 /// What else is said of copies that most likely bring what they brought before.
 const SAME: &str = " The thread that copies writes no new data between rounds: what stays the same, keep on the GPU.";
+
+/// The same where nothing shows it.
+const SAME_LIKELY: &str =
+    " Each round copies as many bytes: what of them stays the same, keep on the GPU.";
 
 /// PyTorch's operators that make data up.
 const DRAWS: [&str; 5] = [
@@ -106,8 +110,28 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
             advice: pins.advice + SAME,
             ..pins
         },
+        false if is_cuda && brings_as_much(scope, figures) => Finding {
+            advice: pins.advice + SAME_LIKELY,
+            ..pins
+        },
         false => pins,
     })
+}
+
+/// Whether copies of as many bytes as one another come to the device in a loop, of pageable memory, and take much of the time.
+fn brings_as_much(scope: &Scope, figures: &DeviceFigures) -> bool {
+    let mut by: FxHashMap<u64, (usize, Ns)> = FxHashMap::default();
+    for (_, span, copy) in scope.copies(figures) {
+        if copy.direction == Direction::H2D
+            && copy.is_staged()
+            && copy.bytes >= thresholds::LARGE_BYTES
+        {
+            let of = by.entry(copy.bytes).or_default();
+            *of = (of.0 + 1, of.1 + span.len());
+        }
+    }
+    let mut many = by.values().filter(|it| cases::LOOP_MIN.is_reached_by(it.0));
+    many.any(|it| cases::LARGE_SHARE.is_reached_by(figures.part(it.1)))
 }
 
 /// Whether all that goes to the device has come before its first kernel starts.

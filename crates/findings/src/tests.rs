@@ -313,7 +313,10 @@ fn launches_that_failed_are_told_and_sell_no_cold_start() {
     let refused = ("cudaMemPrefetchAsync_v8000", 1);
     assert_eq!(told(&[refused, ("cuCtxSynchronize", 201)]), None);
     let copies = told(&[refused, ("cudaMemcpy", 1)]);
-    assert_eq!(copies.as_deref(), Some("1 of 1 copies failed (error 1)"));
+    assert_eq!(
+        copies.as_deref(),
+        Some("1 of 1 copies failed (error 1: an argument is not valid)")
+    );
     // A crash comes first, whichever calls tell of it.
     let crash = told(&[
         ("cudaMemcpy", 1),

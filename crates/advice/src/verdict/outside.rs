@@ -2,6 +2,7 @@
 
 use activity::units::{duration, percent, share};
 use activity::{NameId, Ns, RangeKind, Span, What};
+use causes::first_use::pins;
 use causes::graph::OpId;
 use causes::stacks::StackCounts;
 use causes::{Causes, sum_by};
@@ -102,8 +103,27 @@ pub(super) fn given_back(trace: &Trace) -> Option<(Ns, String)> {
     let most = by.first().filter(|it| it.1 > time / 2);
     let most = most.map(|it| format!(", most of it in {}", trace.names().short(it.0)));
     let time_told = duration(time);
-    let text = format!("{time_told} in CUDA calls after the last operation");
-    Some((time, text + &most.unwrap_or_default()))
+    let told = match pinning(trace, ops.start).filter(|it| *it >= time) {
+        Some(pinned) => format!(
+            "{} pinning memory {BEFORE}, {time_told} in CUDA calls after the last one",
+            duration(pinned)
+        ),
+        None => format!("{time_told} in CUDA calls after the last operation"),
+    };
+    Some((time, told + &most.unwrap_or_default()))
+}
+
+/// How long calls pin memory until then.
+fn pinning(trace: &Trace, until: Ns) -> Option<Ns> {
+    let calls = trace.threads().flat_map(|(id, lane, _)| {
+        let rows = lane.starting(Span::new(Ns::MIN / 4, until));
+        rows.filter_map(move |row| match trace.what(id, row) {
+            What::Call(it) if pins(trace.names().full(it.name)) => Some(lane.span(row)),
+            _ => None,
+        })
+    });
+    let spans: Vec<Span> = calls.collect();
+    (!spans.is_empty()).then(|| Span::union_len(spans))
 }
 
 /// All that was recorded, samples too.
@@ -224,6 +244,13 @@ mod tests {
 
     /// What 100 looks a second saw of the CPU in two seconds before a kernel of so long: these stacks by turns, outermost function first.
     fn told_of(stacks: &[&[(&str, &str)]], kernel: Ns) -> Vec<String> {
+        let trace = sampled(stacks, kernel);
+        let graph = Graph::new(&trace);
+        let told = told(&trace, &Causes::new(&trace, &graph));
+        told.into_iter().map(|it| it.1).collect()
+    }
+
+    fn sampled(stacks: &[&[(&str, &str)]], kernel: Ns) -> Trace {
         let mut scene = Scene::new();
         scene.call("cudaLaunchKernel", 2 * S, 2 * S + 5_000);
         scene.kernel("k", 7, 2 * S + 6_000, 2 * S + kernel);
@@ -265,10 +292,44 @@ mod tests {
                 ..Sampling::default()
             },
         });
-        let trace = scene.put(batch).trace();
-        let graph = Graph::new(&trace);
-        let told = told(&trace, &Causes::new(&trace, &graph));
-        told.into_iter().map(|it| it.1).collect()
+        scene.put(batch).trace()
+    }
+
+    #[test]
+    fn a_library_that_writes_files_is_known_by_its_outermost_function() {
+        let output = |stacks: &[&[(&str, &str)]]| {
+            let trace = sampled(stacks, S);
+            let mut seen = StackCounts::default();
+            seen.add_samples(&trace, 0, 1, Span::new(0, 2 * S));
+            seen.output(&trace)
+        };
+        // Cut before the program's own function.
+        let swaps: &[_] = &[("solver", "put_varm"), ("solver", "ncmpii_in_swapn")];
+        let opens: &[_] = &[("libmpi.so", "PMPI_File_open"), ("libc.so", "open64")];
+        let works: &[_] = &[("solver", "main"), ("solver", "update")];
+        assert_eq!(output(&[swaps, swaps, opens]), Some("PnetCDF"));
+        assert_eq!(output(&[opens]), Some("MPI-IO"));
+        // Half of the samples are not most of them.
+        assert_eq!(output(&[swaps, works]), None);
+        assert_eq!(output(&[works]), None);
+    }
+
+    #[test]
+    fn memory_that_is_pinned_for_longer_than_it_is_given_back_is_told_beside_it() {
+        let told = |pinned: Ns| {
+            let mut scene = Scene::new();
+            scene.call("cudaHostAlloc", 0, pinned);
+            scene.call("cudaLaunchKernel", 4 * S, 4 * S + 5_000);
+            scene.kernel("k", 7, 4 * S + 6_000, 5 * S);
+            scene.call("cudaFreeHost", 5 * S, 6 * S);
+            given_back(&scene.trace()).expect("a sixth of it").1
+        };
+        let behind = "1.00 s in CUDA calls after the last";
+        let freed = "most of it in cudaFreeHost";
+        let both =
+            format!("3.00 s pinning memory before the first operation, {behind} one, {freed}");
+        assert_eq!(told(3 * S), both);
+        assert_eq!(told(S / 2), format!("{behind} operation, {freed}"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{LineShare, OFF_CPU, SAMPLES_MIN, StackCounts, tree};
+use super::{LEAST, LineShare, OFF_CPU, SAMPLES_MIN, StackCounts, tree};
 use activity::units::percent;
 use activity::{Frame, StackId};
 use trace::Trace;
@@ -13,6 +13,19 @@ const QUARTER: f64 = 0.25;
 
 /// So many functions in, what one is at is told by.
 const INNER: usize = 6;
+
+/// Libraries that write files, by what names of their functions begin with.
+const WRITERS: [(&str, &str); 9] = [
+    ("ncmpi", "PnetCDF"),
+    ("put_var", "PnetCDF"),
+    ("PMPI_File_", "MPI-IO"),
+    ("MPI_File_", "MPI-IO"),
+    ("nc_put_", "NetCDF"),
+    ("NC_put_", "NetCDF"),
+    ("H5Dwrite", "HDF5"),
+    ("H5Fflush", "HDF5"),
+    ("adios2", "ADIOS"),
+];
 
 fn has(it: &Frame, parts: &[&str]) -> bool {
     let names = format!("{} {}", it.file, it.function).to_lowercase();
@@ -43,6 +56,21 @@ impl StackCounts {
             frames.any(builds) && !inner.into_iter().any(looks)
         };
         self.kept(is_one)
+    }
+
+    /// The library that writes files in most samples, by the outermost frame that names one: stacks may be cut before the program's own.
+    pub fn output(&self, trace: &Trace) -> Option<&'static str> {
+        let writer = |it: &Frame| WRITERS.iter().find(|of| it.function.starts_with(of.0));
+        let mut by: FxHashMap<&str, u64> = FxHashMap::default();
+        for (&stack, &samples) in &self.stacks {
+            let named = trace.stacks().frames(stack).filter_map(writer);
+            if let Some((_, library)) = named.last() {
+                *by.entry(library).or_default() += samples;
+            }
+        }
+        let written: u64 = by.values().sum();
+        let most = by.into_iter().max_by_key(|it| (it.1, it.0))?;
+        (written >= LEAST && 2 * written > self.all).then_some(most.0)
     }
 
     /// "98 % of it in libnvrtc: compiling", "82 % of it in rand, called by main in add_gpu": what holds most of the stretches. Or two that

@@ -22,6 +22,7 @@ pub(super) enum Way {
     Mark,
     Native,
     Blocked,
+    Output,
     InManyFunctions,
     WhileItWaits,
     LikelyBatch,
@@ -50,6 +51,7 @@ impl Way {
             }
             Way::Native => host_bound::NATIVE.0,
             Way::Blocked => host_bound::BLOCKED.0,
+            Way::Output => host_bound::OUTPUT.0,
             Way::InManyFunctions => {
                 "No function holds most of it: the lines that stack samples saw are in a list of their own (--only lines)."
             }
@@ -91,6 +93,7 @@ impl Way {
             Way::Native => "make that faster, or run it beside the GPU",
             Way::Look => "do it earlier, or less often",
             Way::Input => "let tf.data load ahead",
+            Way::Output => "write beside the GPU's work, or less often",
             Way::Once => "it happens once: do not measure set-up",
             Way::Sample => "cuptop trace --python shows what the CPU does",
             Way::Mark => "mark the CPU's code with NVTX ranges to see what it does",

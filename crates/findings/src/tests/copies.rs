@@ -1236,3 +1236,54 @@ fn a_thread_that_takes_results_holds_nothing_up() {
     cured("sync-in-loop", &mut scene(4));
     sick("sync-in-loop", &mut scene(1));
 }
+
+/// Ten rounds: an upload of pageable memory, a kernel on a stream of the round's own, and small copies beside it or the large one.
+fn rounds(size: impl Fn(Ns) -> u64, own: bool) -> Scene {
+    let mut scene = Scene::new();
+    for i in 0..10 {
+        let (at, stream) = (i * 40_000_000, 20 + i as u32);
+        let upload = Copy {
+            from: MemoryKind::Pageable,
+            ..pinned(Direction::H2D, if own { stream } else { 7 }, size(i))
+        };
+        scene.call("cudaMemcpy", at, at + 10_000_000);
+        scene.copy_of(upload, at + 10_000, at + 9_990_000);
+        scene.call("cudaMemcpyAsync", at + 10_005_000, at + 10_010_000);
+        scene.copy(
+            Direction::H2D,
+            stream,
+            16 << 10,
+            at + 10_012_000,
+            at + 10_020_000,
+        );
+        scene.call("cudaLaunchKernel", at + 10_012_000, at + 10_016_000);
+        scene.kernel("k", stream, at + 10_021_000, at + 20_000_000);
+        scene.call("cudaMemcpyAsync", at + 10_017_000, at + 10_020_000);
+        scene.copy(
+            Direction::D2H,
+            stream,
+            16 << 10,
+            at + 20_001_000,
+            at + 20_010_000,
+        );
+        scene.call("cudaStreamSynchronize", at + 10_021_000, at + 20_020_000);
+    }
+    scene
+}
+
+#[test]
+fn streams_that_bring_little_have_no_batches() {
+    let advice = |own| sick("no-overlap", &mut rounds(|_| 100 << 20, own)).advice;
+    assert!(advice(true).starts_with("Each stream has a batch"));
+    assert!(advice(false).starts_with("Cut the work"));
+}
+
+#[test]
+fn what_comes_again_by_as_many_bytes_may_stay_on_the_gpu() {
+    let stays = "what of them stays the same, keep on the GPU";
+    let same = sick("pageable-copy", &mut rounds(|_| 100 << 20, false)).advice;
+    assert!(same.contains(stays), "{same}");
+    let other = |i| (100 + 10 * i as u64) << 20;
+    let grows = sick("pageable-copy", &mut rounds(other, false)).advice;
+    assert!(!grows.contains(stays), "{grows}");
+}

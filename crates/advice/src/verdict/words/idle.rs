@@ -146,6 +146,13 @@ impl Told<'_> {
             most => match (self.line, most) {
                 (Some(line), _) if line.is_blocked => (all, [self.blocked(), line.culprit()]),
                 (Some(line), _) => (all, [waiting, line.culprit()]),
+                (None, Some((_, time))) if self.output().is_some() => {
+                    let library = self.output().unwrap_or_default();
+                    (
+                        time,
+                        ["writing".to_owned(), format!("a file with {library}")],
+                    )
+                }
                 (None, Some((_, time))) if self.is_sampled() => {
                     (time, [waiting, SPREAD.to_owned()])
                 }
@@ -192,6 +199,11 @@ impl Told<'_> {
             true => "likely in file I/O of".to_owned(),
             false => "blocked in".to_owned(),
         }
+    }
+
+    /// The library that samples saw write files for most of it.
+    fn output(&self) -> Option<&'static str> {
+        self.split.seen.get(&self.bound)?.output(self.trace)
     }
 
     /// Whether samples saw what no record names, and no function for most of it.
