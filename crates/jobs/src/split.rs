@@ -335,12 +335,16 @@ mod tests {
                 (&clocks, TOGETHER),
                 &mut split,
             );
-            [split.sums[0], split.sums[1]].map(|it| (it.wait_ns, it.transfer_ns))
+            let late = split.late_one_way.iter().map(|it| (it.rank, it.by));
+            let late: Vec<(usize, Ns)> = late.collect();
+            let sums = [split.sums[0], split.sums[1]];
+            (sums.map(|it| (it.wait_ns, it.transfer_ns)), late)
         };
         let ms = 1_000_000;
         let late = waits(part(0, 52 * ms), part(50 * ms, 52 * ms));
-        assert_eq!(late, [(50 * ms, 2 * ms), (0, 2 * ms)]);
+        assert_eq!(late.0, [(50 * ms, 2 * ms), (0, 2 * ms)]);
+        assert_eq!(late.1, [(1, 50 * ms)]);
         let early = waits(part(0, ms), part(0, 9 * ms));
-        assert_eq!(early, [(0, ms), (0, 9 * ms)]);
+        assert_eq!(early, ([(0, ms), (0, 9 * ms)], Vec::new()));
     }
 }

@@ -97,6 +97,24 @@ fn a_node_that_comes_late_waits_for_the_launch_of_its_graph() {
 }
 
 #[test]
+fn a_gap_before_a_graph_ends_with_the_launch_of_all_of_it() {
+    let mut scene = begun();
+    scene.call("cudaGraphLaunch", 60_000, 62_000);
+    scene.kernel("cast", 1, 66_000, 70_000);
+    scene.kernel("gemm", 1, 71_000, 80_000);
+    let mut batch = scene.take();
+    for item in &mut batch.items {
+        match &mut item.what {
+            What::Kernel(kernel) if item.span.start > 60_000 => kernel.graph = 7,
+            _ => {}
+        }
+    }
+    let (_, found) = pieces_of(&scene.put(batch).trace(), 1, 30_000);
+    let said = "before it launched a CUDA graph (first cast)";
+    found.sentence.must_have(said);
+}
+
+#[test]
 fn what_was_queued_long_before_is_not_launch_latency() {
     let mut scene = Scene::new();
     scene.call("cudaGraphLaunch", 1_000, 31_000);
