@@ -395,6 +395,18 @@ fn a_gap_that_has_left_the_view_is_told_of_no_more() {
 }
 
 #[test]
+fn what_is_selected_leaves_the_headline_its_cause() {
+    let mut app = opened(Size::new(80, 24));
+    press(&mut app, "L");
+    let answer = app.state.answer().expect("an answer");
+    let headline = answer.verdicts[0].headline().replace(' ', "");
+    let seen = screen(&mut app);
+    assert!(headline.len() > 80 && seen.contains("▐GPU idle"), "{seen}");
+    let seen: String = seen.lines().skip(1).take(3).collect();
+    assert!(seen.replace(' ', "").contains(&headline), "{seen}");
+}
+
+#[test]
 fn what_was_noticed_takes_no_keys_from_the_foot() {
     let foot = |width: u16| {
         let mut app = opened(Size::new(width, 24));

@@ -409,6 +409,22 @@ mod tests {
     }
 
     #[test]
+    fn gpus_stand_in_the_order_of_their_numbers() {
+        let mut scene = Scene::new();
+        scene.kernel("k", 7, 0, 100).kernel("k", 7, 200, 300);
+        let mut batch = scene.take();
+        // The first one that is seen is the second GPU.
+        if let What::Kernel(kernel) = &mut batch.items[0].what {
+            kernel.place.device = 1;
+        }
+        let trace = scene.put(batch).trace();
+        let rows = all(&trace, Span::new(0, 300), true, Counters::default());
+        let gpus = rows.iter().filter(|it| matches!(it.kind, RowKind::Gpu(_)));
+        let labels: Vec<&str> = gpus.map(|it| it.label.as_str()).collect();
+        assert_eq!(labels, ["GPU 0", "GPU 1"]);
+    }
+
+    #[test]
     fn threads_of_one_name_are_numbered() {
         let mut scene = Scene::new();
         for thread in 1..4 {

@@ -121,10 +121,12 @@ impl View for TimelineView {
             (self.of, self.kept) = (Some(of), 0);
             let legend = self.legend_lines();
             self.make(state);
-            // Where rows go on below the screen, the last lines of it are for what could be better all the same.
+            // Where rows fill the screen, the last lines of it are for what could be better all the same.
             let kept = self.layout.below as u16;
-            let is_cut = self.below > 0 || self.first_row > 0;
-            if is_cut && kept > 1 && !state.is_bare && self.layout.rows.height > LEAST_ROWS + kept {
+            let end = self.lines.last().map_or(0, |l| l.area.bottom());
+            let is_full = end + kept > self.layout.rows.bottom() || self.first_row > 0;
+            if is_full && kept > 1 && !state.is_bare && self.layout.rows.height > LEAST_ROWS + kept
+            {
                 self.kept = kept;
                 self.layout.rows.height -= kept;
                 self.scroll(state);
