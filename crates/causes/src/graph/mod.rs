@@ -83,7 +83,7 @@ impl Graph {
         let call = self.ops.call[op as usize];
         let is_graph = call != NONE && self.calls.kind[call as usize] == CallKind::GraphLaunch;
         match is_graph && self.ops.is_graph(op) && self.calls.first_op[call as usize] == op {
-            true => format!("a CUDA graph (first {})", told.trim_start_matches("the ")),
+            true => "a CUDA graph".to_owned(),
             false => told,
         }
     }

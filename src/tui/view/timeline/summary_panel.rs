@@ -155,8 +155,7 @@ fn told_in(findings: &[Finding], columns: usize, mut left: usize) -> (Vec<Summar
     let change = |f: &Finding| {
         let all: Vec<String> = f.change.iter().map(Change::to_string).collect();
         match all.is_empty() {
-            // What is done about it in its first sentence.
-            true => format!("→ {}", f.advice.split(". ").next().unwrap_or_default()),
+            true => format!("→ {}", what_to_do(&f.advice)),
             false => format!("→ {}", all.join(" · ")),
         }
     };
@@ -230,6 +229,16 @@ fn told_in(findings: &[Finding], columns: usize, mut left: usize) -> (Vec<Summar
         lines.extend(own);
     }
     (lines, findings.len())
+}
+
+/// Words with which a sentence of advice begins that says how things are, and nothing to do.
+const STATES: [&str; 7] = ["A ", "An ", "The ", "They ", "It ", "That ", "Where "];
+
+/// The first sentence of advice that says what to do.
+fn what_to_do(advice: &str) -> &str {
+    let states = |it: &str| STATES.iter().any(|word| it.starts_with(word));
+    let mut all = advice.split(". ");
+    all.find(|it| !states(it)).unwrap_or(advice)
 }
 
 /// How many more there are. A bare picture names no key.
@@ -382,6 +391,27 @@ mod tests {
             )
         );
         assert_eq!(shown(&two, 6).1, 2);
+    }
+
+    #[test]
+    fn in_one_line_stands_what_to_do_and_not_how_things_are() {
+        let syncs =
+            "Launch ahead and sync once at the end. Where a result decides, its sync has to stay.";
+        assert_eq!(what_to_do(syncs), "Launch ahead and sync once at the end");
+        let graph = "A CUDA graph is replayed already. Capture in it, too, what is launched one by one: add.";
+        assert!(what_to_do(graph).starts_with("Capture in it"));
+        let one = Finding {
+            title: "99 CPU syncs between launches keep the GPU idle for 827 µs (38 %)".to_owned(),
+            cure: "removing the syncs",
+            advice: syncs.to_owned(),
+            ..Finding::default()
+        };
+        let (lines, _) = told_in(&[one], 60, 1);
+        let SummaryLine::Finding(text, _) = &lines[0] else {
+            panic!("{lines:?}")
+        };
+        let both = "removing the syncs → Launch ahead and sync once at the end";
+        assert_eq!(text, both);
     }
 
     #[test]
