@@ -10,7 +10,36 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 const AGAIN: Duration = Duration::from_secs(30);
 
 /// The program behind the screen, for signals to that.
-static SHOWN: Mutex<Option<Arc<Passing>>> = Mutex::new(None);
+static SHOWN: Mutex<Shown> = Mutex::new(Shown {
+    program: None,
+    early: None,
+});
+
+/// The program behind a screen.
+struct Shown {
+    program: Option<Arc<Passing>>,
+    /// The signal that asked it to end while it was being started: it may run already then.
+    early: Option<i32>,
+}
+
+impl Shown {
+    fn pass_on(&mut self, signal: i32) {
+        if !Signal::from_named_raw(signal).is_some_and(asks) {
+            return;
+        }
+        match &self.program {
+            Some(passing) => passing.pass(signal, false),
+            None => self.early = Some(signal),
+        }
+    }
+
+    fn show(&mut self, passing: &Arc<Passing>) {
+        self.program = Some(Arc::clone(passing));
+        if let Some(signal) = self.early.take() {
+            passing.pass(signal, false);
+        }
+    }
+}
 
 /// The way to a program. Whoever waits for it has its lock, so that no signal goes to an id that was given back.
 pub(super) struct Passing(Mutex<Traced>);
@@ -41,7 +70,7 @@ impl Passing {
 
     /// From now on this is the program that [`pass_on`] speaks of.
     pub(super) fn show(self: &Arc<Self>) {
-        *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(self));
+        shown().show(self);
     }
 
     fn state(&self) -> MutexGuard<'_, Traced> {
@@ -109,22 +138,19 @@ fn asks(signal: Signal) -> bool {
     )
 }
 
-fn shown() -> Option<Arc<Passing>> {
-    let shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    shown.clone()
+fn shown() -> MutexGuard<'static, Shown> {
+    SHOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Passes a signal that asks to end on to the program behind the screen. From then on it lives as long as it likes.
 pub fn pass_on(signal: i32) {
-    if let Some(passing) = shown().filter(|_| Signal::from_named_raw(signal).is_some_and(asks)) {
-        passing.pass(signal, false);
-    }
+    shown().pass_on(signal);
 }
 
 /// How the program behind the screen ended after it was asked to: its exit code, or 128 and the signal.
 pub fn ended_when_asked() -> Option<i32> {
-    let state = shown()?;
-    let state = state.state();
+    let passing = shown().program.clone()?;
+    let state = passing.state();
     state.asked.and(state.code)
 }
 
@@ -133,6 +159,34 @@ mod tests {
     use super::*;
     use std::os::unix::process::ExitStatusExt as _;
     use std::process::Command;
+
+    /// A program that runs before whoever started it has come back from that.
+    #[test]
+    fn who_asks_while_the_program_is_started_asks_the_program() {
+        let mut child = Command::new("sh")
+            .args([
+                "-c",
+                "trap 'exit 7' TERM; echo; while :; do sleep 0.01; done",
+            ])
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        let mut ready = [0];
+        let mut out = child.stdout.take().expect("a pipe");
+        std::io::Read::read_exact(&mut out, &mut ready).expect("the trap stands");
+        let (passing, mut shown) = (
+            Passing::to(child.id(), false),
+            Shown {
+                program: None,
+                early: None,
+            },
+        );
+        shown.pass_on(libc::SIGWINCH);
+        shown.pass_on(libc::SIGTERM);
+        shown.show(&passing);
+        assert_eq!(child.wait().expect("a child").code(), Some(7));
+        assert!(passing.was_asked());
+    }
 
     /// A program that ignores what it can: two requests do nothing, the third one kills it, and so does a second one that comes late.
     #[test]
