@@ -66,8 +66,10 @@ struct Ranges {
 /// A range that covers three quarters of a stretch names it.
 const MOST: (Ns, Ns) = (3, 4);
 
-/// What the threads of TensorFlow that bring a batch are called.
-const INPUT: &str = "tf_data_";
+/// What the threads of TensorFlow that bring a batch are called, and the rows of its timelines that have the ops of a device.
+fn is_input(name: &str) -> bool {
+    name.starts_with("tf_data_") || name.starts_with("TensorFlow ")
+}
 
 /// This part of a call is nearly all of it.
 const NEARLY_ALL: f64 = 0.95;
@@ -109,7 +111,7 @@ impl Host {
                     let ranges = Ranges::of(trace, id, &streams);
                     let name = trace.processes().get(process);
                     let name = name.and_then(|it| it.threads.get(&thread));
-                    if name.is_some_and(|it| it.starts_with(INPUT)) {
+                    if name.is_some_and(|it| is_input(it)) {
                         host.inputs.entry(process).or_default().push(thread);
                     }
                     host.ranges
@@ -183,6 +185,19 @@ impl Host {
         let near = list[from..].iter().take_while(|t| t.span.start < call.end);
         let taken: Ns = near.map(|t| t.span.intersect(call).len()).sum();
         (taken as f64 >= NEARLY_ALL * call.len() as f64).then(|| list[from].at)
+    }
+
+    /// A stretch of no thread that is known, by those that bring TensorFlow's work to it.
+    pub(super) fn brought(
+        &self,
+        trace: &Trace,
+        process: usize,
+        span: Span,
+    ) -> Vec<(Span, Option<(LaneId, usize)>)> {
+        match self.inputs.contains_key(&process) {
+            true => self.ranges(trace, process, u32::MAX, span),
+            false => Vec::new(),
+        }
     }
 
     /// A stretch of a thread cut where outermost ranges begin and end, last part first. Each part has the innermost

@@ -228,7 +228,10 @@ impl Walk<'_, '_> {
             return Some(At::Call(before));
         }
         match graph.ops.edge[i] {
-            EdgeKind::None => None,
+            EdgeKind::None => {
+                self.brought(op, self.gap.span.start);
+                None
+            }
             EdgeKind::Launch => {
                 self.launched(op, source);
                 Some(At::Call(source))
@@ -304,8 +307,39 @@ impl Walk<'_, '_> {
             return self.put(from, cause, culprit, Certainty::Likely);
         }
         match call {
-            NONE => self.put(from, Cause::Unknown, culprit, Certainty::Unknown),
+            NONE => {
+                self.brought(op, from);
+                self.put(from, Cause::Unknown, culprit, Certainty::Unknown);
+            }
             call => self.host(call, from, None),
+        }
+    }
+
+    /// What TensorFlow's ops on the CPU did before an operation that no call is known of.
+    fn brought(&mut self, op: OpId, from: Ns) {
+        let from = from.max(self.gap.span.start);
+        if from >= self.time || self.of.graph.ops.call[op as usize] != NONE {
+            return;
+        }
+        let (trace, host) = (self.of.trace, &self.of.ready.host);
+        let process = trace.lanes()[self.of.graph.ops.lane[op as usize] as usize]
+            .key()
+            .process;
+        for (part, row) in host.brought(trace, process, Span::new(from, self.time)) {
+            match row {
+                Some(row) => self.put(
+                    part.start,
+                    Cause::Host,
+                    Culprit::row(row),
+                    Certainty::Likely,
+                ),
+                None => self.put(
+                    part.start,
+                    Cause::Unknown,
+                    Culprit::Nobody,
+                    Certainty::Unknown,
+                ),
+            }
         }
     }
 

@@ -822,16 +822,28 @@ fn copies_go_with_the_work_on_what_they_bring_back() {
 
 /// A kernel of 1 ms, behind 90 ms in which the launching thread of TensorFlow does nothing, and another thread is in a range.
 fn another_thread_works(thread: &str, own: bool) -> Finding {
+    while_another_works(thread, own, true)
+}
+
+/// The same, where the second kernel has a call or none.
+fn while_another_works(thread: &str, own: bool, is_called: bool) -> Finding {
     let mut scene = Scene::new();
     scene.name("ExecutorState::Process");
     scene.call("cuLaunchKernel", 0, 5_000);
     scene.kernel("first", 1, 10_000, 1_000_000);
-    scene.call("cuLaunchKernel", 91_000_000, 91_005_000);
+    if is_called {
+        scene.call("cuLaunchKernel", 91_000_000, 91_005_000);
+    }
     scene.kernel("second", 1, 91_010_000, 92_000_000);
     if own {
         scene.range(RangeKind::CpuOp, "Tile", 0, 900_000, 91_100_000);
     }
     let mut batch = scene.take();
+    let second = batch
+        .items
+        .iter_mut()
+        .filter(|it| it.span.start > 91_005_000);
+    second.for_each(|it| it.correlation *= u32::from(is_called));
     let name = scene.name("Iterator::Prefetch");
     batch.defs.extend(scene.take().defs);
     batch.defs.push(Def::Thread {
@@ -851,6 +863,14 @@ fn another_thread_works(thread: &str, own: bool) -> Finding {
         what,
     });
     sick("no-cure", scene.put(batch))
+}
+
+/// A timeline of TensorFlow 1 has no calls of copies: what its ops on the CPU did before names the gap, and another thread does not.
+#[test]
+fn an_operation_without_a_call_waits_for_the_ops_of_tensorflow_on_the_cpu() {
+    let told = |thread: &str| while_another_works(thread, false, false).title;
+    told("TensorFlow CPU:0").must_begin("CPU work");
+    told("python").must_begin("an unknown cause");
 }
 
 #[test]

@@ -181,6 +181,21 @@ fn traces_of_xla_and_tensorflow_have_operations() {
     assert_eq!(count(&launched, "what: Call("), 1);
     assert_eq!(count(&launched, "kind: CpuOp"), 1);
     assert_eq!(count(&launched, "correlation: 3"), 2);
+    // Without streams the ops of a GPU have launched what is missing, and those of the CPU are its work.
+    let [cpu, gpu] = [
+        "/job:localhost/replica:0/task:0/cpu:0 Compute",
+        "/job:localhost/replica:0/task:0/gpu:7 Compute",
+    ];
+    let unseen = [
+        name(5, cpu),
+        name(6, gpu),
+        op(5, "Const", "b"),
+        op(6, "MatMul", "a"),
+    ];
+    let unseen = format!("[{}]", unseen.join(","));
+    assert_eq!(count(&unseen, "what: Call("), 1);
+    assert_eq!(count(&unseen, "kind: CpuOp"), 1);
+    assert!(count(&unseen, "TensorFlow cpu:0") > 0);
     let other = format!("[{}]", event(5, 4, "paint", ""));
     assert_eq!(count(&other, "what: "), 0);
     assert_eq!(count(&other, "not shown: 1 events without a category"), 1);

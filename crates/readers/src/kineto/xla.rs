@@ -68,6 +68,21 @@ fn track(process: &str, thread: &str) -> Track {
     }
 }
 
+/// TensorFlow 1 counts the threads of each device anew.
+fn thread_of((process, thread): (i64, i64), track: Track) -> u32 {
+    thread_id(Some(match track {
+        Track::Ops => (process << 16) + thread,
+        _ => thread,
+    }))
+}
+
+/// "TensorFlow CPU:0" of "/job:localhost/replica:0/task:0/device:CPU:0 Compute".
+fn ops_of(process: &str) -> String {
+    let device = process.rsplit('/').next().unwrap_or_default();
+    let device = device.strip_prefix("device:").unwrap_or(device);
+    format!("TensorFlow {}", device.trim_end_matches(" Compute"))
+}
+
 /// The value of a key in "regs:64 grid:128,1,1".
 fn detail<'t>(details: &'t str, key: &str) -> Option<&'t str> {
     let mut words = details.split_whitespace();
@@ -168,13 +183,8 @@ impl PendingEvent {
         What::Call(HostCall { thread, name, code })
     }
 
-    /// TensorFlow 1 counts the threads of each device anew.
     fn thread(&self, track: Track) -> u32 {
-        let (process, thread) = self.track;
-        thread_id(Some(match track {
-            Track::Ops => (process << 16) + thread,
-            _ => thread,
-        }))
+        thread_of(self.track, track)
     }
 
     /// The call of CUDA that an event on the host is. TensorFlow names it after what it puts on a stream.
@@ -255,6 +265,12 @@ pub(super) fn settle(
         tracks[&it.track] == Track::Ops && !it.op.is_empty() && launched.contains(&*it.op)
     });
     let ops: FxHashMap<&str, Correlation> = ops.map(|(at, it)| (&*it.op, at)).collect();
+    // Where nothing of a GPU's streams was kept its ops have launched what is missing.
+    let is_of_gpu = |pid: i64| {
+        let process = name(processes.get(&pid)).to_ascii_lowercase();
+        process.contains("gpu:")
+    };
+    let runs_unseen = |it: &PendingEvent| !has_gpu && is_of_gpu(it.track.0);
     let (mut operations, mut left_out) = (0, Vec::new());
     for it in waiting {
         let track = tracks[&it.track];
@@ -265,9 +281,10 @@ pub(super) fn settle(
                 device,
                 ..Place::default()
             }),
-            Track::Host | Track::Ops if has_gpu => None,
+            Track::Ops => None,
+            Track::Host if has_gpu => None,
             // Without a GPU it may be a trace of anything.
-            Track::Host | Track::Ops => {
+            Track::Host => {
                 left_out.push("events without a category".to_owned());
                 continue;
             }
@@ -279,15 +296,22 @@ pub(super) fn settle(
         operations += u64::from(place.is_some());
         let what = match place {
             Some(place) => it.on_gpu(place, gather),
-            None if track == Track::Ops && of_op.is_some() => it.launch(gather),
+            None if track == Track::Ops && (of_op.is_some() || runs_unseen(it)) => {
+                it.launch(gather)
+            }
             None => it.on_host(track, has_put(it), gather),
         };
         let correlation = of_op.unwrap_or(it.correlation);
         gather.push(0, (it.span.start, it.span.end), correlation, what);
     }
     for (track, of) in tracks {
-        if let (Track::Host, Some(name)) = (of, threads.get(&track).filter(|_| has_gpu)) {
-            let (thread, name) = (thread_id(Some(track.1)), name.clone());
+        let name = match of {
+            Track::Host if has_gpu => threads.get(&track).cloned(),
+            Track::Ops => processes.get(&track.0).map(|it| ops_of(it)),
+            _ => None,
+        };
+        let thread = thread_of(track, of);
+        if let Some(name) = name {
             gather.define(0, Def::Thread { thread, name });
         }
     }
