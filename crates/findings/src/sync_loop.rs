@@ -94,7 +94,10 @@ fn title((f, waits): (&DeviceFigures, &Waits), by: Option<&str>, idle: Ns, bound
     let whose = by.map_or_else(String::new, |by| format!(" ({by})"));
     let apart = match bound - idle {
         more if 20 * more >= idle => {
-            format!(", and keep engines from overlapping for {}", duration(more))
+            format!(
+                ", and keep work from running side by side for another {}",
+                duration(more)
+            )
         }
         _ => String::new(),
     };

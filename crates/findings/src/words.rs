@@ -127,7 +127,11 @@ impl Finding {
             Some(it) if share(it, self.bound_ns) >= NEARLY_ALL => {
                 "; the GPU waits for it".to_owned()
             }
-            Some(_) => format!("; the GPU waits for {} of it", duration(self.most())),
+            // Short parts of it are not named before.
+            Some(_) => format!(
+                "; slow first calls keep the GPU idle for {}",
+                duration(self.most())
+            ),
         }
     }
 

@@ -198,8 +198,12 @@ impl StackCounts {
 
     /// The same, where it speaks for many stretches: [`LEAST`] samples of it at least, [`MOST`] of all.
     pub fn telling(&self, trace: &Trace) -> Option<LineShare> {
-        let most = self.most(trace).filter(LineShare::is_telling);
-        most.or_else(|| self.around(trace, HALF))
+        let Some(most) = self.most(trace).filter(LineShare::is_telling) else {
+            return self.around(trace, HALF);
+        };
+        let half = LEAST.max(self.all.div_ceil(2));
+        let within = self.within(trace, (&most.file, most.line), half);
+        Some(within.unwrap_or(most))
     }
 
     /// The same of the CPU's own work. Of a thread that waited for most of it the function is told that holds nearly all samples.
@@ -224,25 +228,28 @@ impl StackCounts {
         (3 * samples >= first.samples).then(place)
     }
 
-    /// Of a function of the program that a line calls, and whose lines hold so many samples: the line in it that holds most.
-    fn within(&self, trace: &Trace, caller: &Frame, least: u64) -> Option<LineShare> {
-        if !caller.file.ends_with(".py") {
+    /// Of a function of the program that a line of it calls, be it through a library, and whose lines hold so many samples: the line in
+    /// it that holds most.
+    fn within(&self, trace: &Trace, caller: (&str, u32), least: u64) -> Option<LineShare> {
+        if !caller.0.ends_with(".py") {
             return None;
         }
         let mut by: BTreeMap<(&str, &str), BTreeMap<u32, u64>> = BTreeMap::new();
         for (&stack, &samples) in &self.stacks {
             let frames: Vec<&Frame> = trace.stacks().frames(stack).collect();
-            let is_its = |two: &&[&Frame]| two[1] == caller && is_own(&two[0].file);
-            if let Some(two) = frames.windows(2).find(is_its) {
-                let lines = by.entry((&two[0].file, &two[0].function)).or_default();
-                *lines.entry(two[0].line).or_default() += samples;
+            let is_caller = |it: &&Frame| (it.file.as_str(), it.line) == caller;
+            let at = frames.iter().position(is_caller).unwrap_or(0);
+            let mut inner = frames[..at].iter().rev();
+            if let Some(it) = inner.find(|it| is_own(&it.file) && it.line > 0) {
+                let lines = by.entry((&it.file, &it.function)).or_default();
+                *lines.entry(it.line).or_default() += samples;
             }
         }
         let sum = |lines: &BTreeMap<u32, u64>| lines.values().sum::<u64>();
         let ((file, function), lines) = by.into_iter().max_by_key(|it| sum(&it.1))?;
         let deep = sum(&lines);
         let (line, samples) = lines.into_iter().max_by_key(|it| (it.1, Reverse(it.0)))?;
-        (line > 0 && deep >= least).then(|| LineShare {
+        (deep >= least).then(|| LineShare {
             place: place(file, line),
             file: file.to_owned(),
             line,
@@ -289,7 +296,7 @@ impl StackCounts {
         });
         let most = all.filter(|it| it.0 >= least);
         let (samples, _, own, call) = most.min_by_key(|it| (it.0, it.1))?;
-        if let Some(within) = self.within(trace, own, least) {
+        if let Some(within) = self.within(trace, (&own.file, own.line), least) {
             return Some(within);
         }
         let called = format!("{} {}", short_file(&call.file), call.function);

@@ -36,8 +36,11 @@ pub(super) fn is_export(path: &Path) -> rusqlite::Result<bool> {
         return Ok(false);
     }
     Ok(schema::TABLES.iter().any(|table| tables.has(table.name))
-        || tables.has("TARGET_INFO_SESSION_START_TIME"))
+        || EVERY.iter().any(|it| tables.has(it)))
 }
+
+/// Tables that exports have whatever was recorded: the latter is in newer ones alone.
+const EVERY: [&str; 2] = ["META_DATA_EXPORT", "TARGET_INFO_SESSION_START_TIME"];
 
 /// Whether nvprof wrote it, which Nsight Systems replaced: some of its tables are called alike, and hold numbers for names.
 fn is_of_nvprof(tables: &Tables) -> bool {
@@ -192,6 +195,12 @@ mod tests {
         assert!(what_else(&path).is_ok_and(|it| it.starts_with("a database of nvprof")));
         made.execute_batch("DROP TABLE StringTable")
             .expect("dropped");
+        assert_eq!(is_export(&path), Ok(true));
+        // A report in which nothing was recorded.
+        let path = folder.path().join("nothing.sqlite");
+        let made = rusqlite::Connection::open(&path).expect("a database");
+        made.execute_batch("CREATE TABLE META_DATA_EXPORT (name TEXT, value TEXT);")
+            .expect("a table");
         assert_eq!(is_export(&path), Ok(true));
     }
 }
