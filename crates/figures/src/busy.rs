@@ -3,7 +3,8 @@
 use activity::units::{percent, share};
 use activity::{NameId, Ns, Span};
 use rustc_hash::FxHashMap;
-use trace::Trace;
+use std::ops::Range;
+use trace::{LaneId, Trace};
 
 use crate::class::{Class, NEAR};
 use crate::communication::has_any;
@@ -23,6 +24,15 @@ pub fn mostly(time: Ns, all: Ns) -> &'static str {
     } else {
         "above all"
     }
+}
+
+/// What the stream with most work does, one operation after the other: rows of some lanes.
+pub fn longest(trace: &Trace, lanes: impl Iterator<Item = (LaneId, Range<usize>)>) -> Ns {
+    let work = |(lane, rows): (LaneId, Range<usize>)| {
+        let all = trace.activities(lane, rows);
+        all.map(|it| it.1.span.len()).sum()
+    };
+    lanes.map(work).max().unwrap_or(0)
 }
 
 /// What shares of kernel time are of: the sum of all kernels' durations. Of several streams it is more than the time in which any ran.

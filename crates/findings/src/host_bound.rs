@@ -337,11 +337,9 @@ impl HostWork {
             loads(it) && ["__init__", "_get_iterator", "_shutdown_workers"].contains(&name)
         };
         let starting = || {
-            let [starting, loading] = [
-                self.seen.filtered(scope.trace, starts),
-                self.seen.filtered(scope.trace, loads),
-            ];
-            starting.all > 2 && 3 * starting.all >= loading.all && 2 * loading.all > self.seen.all
+            let starting = self.seen.filtered(scope.trace, starts).all;
+            let loading = self.seen.filtered(scope.trace, loads).all;
+            starting > 2 && 3 * starting >= loading && 2 * loading > self.seen.all
         };
         line.is_some_and(LineShare::starts_workers) || starting()
     }

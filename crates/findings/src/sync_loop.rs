@@ -13,6 +13,7 @@ use activity::{Direction, Ns, Span, What};
 use causes::graph::{CallId, CallKind, NONE};
 use causes::stacks::StackCounts;
 use causes::{Bound, Cause, Culprit, Gap, Group, Piece, around, first_use, needs};
+use figures::busy::longest;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // What is idle around waits is a part of what is idle.
@@ -95,7 +96,7 @@ fn title((f, waits): (&DeviceFigures, &Waits), by: Option<&str>, idle: Ns, bound
     let apart = match bound - idle {
         more if 20 * more >= idle => {
             format!(
-                ", and keep work from running side by side for another {}",
+                ", and keep work from running side by side for at most another {}",
                 duration(more)
             )
         }
@@ -446,7 +447,12 @@ impl<'s, 'a> Waits<'s, 'a> {
 /// each waits for the one before.
 fn hideable(scope: &Scope, f: &DeviceFigures) -> Ns {
     match scope.planned {
-        Some(_) => engines(scope, f).packable(),
+        Some(_) => {
+            let lanes = scope.trace.streams_of(f.index).map(|it| it.0);
+            let longest = longest(scope.trace, lanes.map(|id| (id, scope.rows(id))));
+            let packed = engines(scope, f).packable();
+            packed.min((f.busy_ns - longest).max(0))
+        }
         None if streams(scope, f) > 1 => engines(scope, f).hideable(),
         None => 0,
     }

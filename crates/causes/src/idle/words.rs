@@ -1,6 +1,6 @@
 //! A gap's answer in a sentence.
 
-use super::sum::Label;
+use super::sum::{Label, sum_by};
 use super::{Cause, Causes, Certainty, Culprit, Gap, Group, Piece, Shares};
 use crate::first_use;
 use crate::graph::{NONE, OpId};
@@ -242,9 +242,13 @@ impl Causes<'_> {
         let sum = |of: &[&Share]| of.iter().map(|it| it.total).sum::<Ns>();
         let (woke, after) = (sum(&waits), sum(&rest));
         let most = rest.first().filter(|_| after * WORTH >= length)?;
-        let mut all = waits.iter().chain(&rest);
-        let call = all.find_map(|it| self.wait_of(&it.piece))?;
-        let call = self.name_of(Culprit::Call(call));
+        // Of several the one that most is due to, be it long or what came behind it.
+        let waited = |it: &Share| {
+            let call = self.wait_of(&it.piece)?;
+            Some((self.name_of(Culprit::Call(call)), it.total))
+        };
+        let by = sum_by(waits.iter().chain(&rest).filter_map(|it| waited(it)));
+        let call = by.into_iter().next()?.0;
         let all = part_of(woke + after, length);
         let by = match most.piece.culprit {
             at @ Culprit::Row(..) => format!(", mostly in {}", self.name_of(at)),

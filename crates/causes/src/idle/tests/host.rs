@@ -44,6 +44,23 @@ fn after_a_wait(first: Ns) -> (Vec<(Cause, Ns, Certainty)>, Explanation) {
     pieces(&mut scene, 1, end + 20_000)
 }
 
+/// A kernel of 1 ms is waited for, then an event of 4 us that had passed long ago: most is due to the long wait.
+#[test]
+fn of_two_waits_the_one_that_most_is_due_to_is_told() {
+    let mut scene = Scene::new();
+    scene
+        .call("cudaLaunchKernel", 1_000, 3_000)
+        .kernel("first", 1, 5_000, 1_000_000);
+    scene.call("cudaDeviceSynchronize", 4_000, 1_002_000);
+    scene.call("cudaEventSynchronize", 1_220_000, 1_224_000);
+    scene
+        .call("cudaLaunchKernel", 1_600_000, 1_602_000)
+        .kernel("second", 1, 1_605_000, 1_700_000);
+    let (_, said) = pieces(&mut scene, 1, 1_300_000);
+    said.sentence
+        .must_end("second was launched only after cudaDeviceSynchronize.");
+}
+
 #[test]
 fn a_root_may_lie_before_the_gap_while_the_time_waited_is_not_made_up_for() {
     let expected = [(Cause::Host, 20_000, Fact), (Cause::Latency, 4_000, Fact)];
