@@ -228,8 +228,8 @@ impl StackCounts {
         (3 * samples >= first.samples).then(place)
     }
 
-    /// Of a function of the program that a line of it calls, be it through a library, and whose lines hold so many samples: the line in
-    /// it that holds most.
+    /// Where a line calls a function of the program whose lines hold so many samples together: the one of them that holds most.
+    /// A library may lie between.
     fn within(&self, trace: &Trace, caller: (&str, u32), least: u64) -> Option<LineShare> {
         if !caller.0.ends_with(".py") {
             return None;
