@@ -95,10 +95,7 @@ fn title((f, waits): (&DeviceFigures, &Waits), by: Option<&str>, idle: Ns, bound
     let whose = by.map_or_else(String::new, |by| format!(" ({by})"));
     let apart = match bound - idle {
         more if 20 * more >= idle => {
-            format!(
-                ", and keep work from running side by side for at most another {}",
-                duration(more)
-            )
+            format!(", and work apart for at most {} more", duration(more))
         }
         _ => String::new(),
     };

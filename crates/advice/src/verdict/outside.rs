@@ -53,7 +53,7 @@ pub(super) fn told(trace: &Trace, causes: &Causes<'_>) -> Vec<(Ns, String)> {
             free.retain(|it| it.start >= first);
         }
         let time = sum(&free);
-        let is_between = || time >= BETWEEN_MIN.max(BETWEEN_TIMES * ops.len());
+        let is_between = || time >= BETWEEN_MIN.max(ops.len().saturating_mul(BETWEEN_TIMES));
         let is_long = !is_short || span == before && is_between();
         if !is_long || !cases::LARGE_SHARE.is_reached_by(share(time, all.len())) {
             return None;
