@@ -322,24 +322,13 @@ impl Walk<'_, '_> {
             return;
         }
         let (trace, host) = (self.of.trace, &self.of.ready.host);
-        let process = trace.lanes()[self.of.graph.ops.lane[op as usize] as usize]
-            .key()
-            .process;
-        for (part, row) in host.brought(trace, process, Span::new(from, self.time)) {
-            match row {
-                Some(row) => self.put(
-                    part.start,
-                    Cause::Host,
-                    Culprit::row(row),
-                    Certainty::Likely,
-                ),
-                None => self.put(
-                    part.start,
-                    Cause::Unknown,
-                    Culprit::Nobody,
-                    Certainty::Unknown,
-                ),
-            }
+        let span = Span::new(from, self.time);
+        for (part, row) in host.brought(trace, self.of.process(op), span) {
+            let (cause, culprit, certainty) = match row {
+                Some(row) => (Cause::Host, Culprit::row(row), Certainty::Likely),
+                None => (Cause::Unknown, Culprit::Nobody, Certainty::Unknown),
+            };
+            self.put(part.start, cause, culprit, certainty);
         }
     }
 
