@@ -158,22 +158,25 @@ pub fn ended_when_asked() -> Option<i32> {
 mod tests {
     use super::*;
     use std::os::unix::process::ExitStatusExt as _;
-    use std::process::Command;
+    use std::process::{Child, Command};
 
-    /// A program that runs before whoever started it has come back from that.
-    #[test]
-    fn who_asks_while_the_program_is_started_asks_the_program() {
+    /// A shell that has come to the `echo` of its script.
+    fn shell(script: &str) -> Child {
         let mut child = Command::new("sh")
-            .args([
-                "-c",
-                "trap 'exit 7' TERM; echo; while :; do sleep 0.01; done",
-            ])
+            .args(["-c", script])
             .stdout(std::process::Stdio::piped())
             .spawn()
             .expect("a shell");
         let mut ready = [0];
         let mut out = child.stdout.take().expect("a pipe");
         std::io::Read::read_exact(&mut out, &mut ready).expect("the trap stands");
+        child
+    }
+
+    /// A program that runs before whoever started it has come back from that.
+    #[test]
+    fn who_asks_while_the_program_is_started_asks_the_program() {
+        let mut child = shell("trap 'exit 7' TERM; echo; while :; do sleep 0.01; done");
         let (passing, mut shown) = (
             Passing::to(child.id(), false),
             Shown {
@@ -192,15 +195,7 @@ mod tests {
     #[test]
     fn who_asks_three_times_or_again_after_half_a_minute_means_it() {
         for (is_late, asked) in [(false, 3), (true, 2)] {
-            let script = "trap '' TERM INT; echo; exec sleep 60";
-            let mut child = Command::new("sh")
-                .args(["-c", script])
-                .stdout(std::process::Stdio::piped())
-                .spawn()
-                .expect("a shell");
-            let mut ready = [0];
-            let mut out = child.stdout.take().expect("a pipe");
-            std::io::Read::read_exact(&mut out, &mut ready).expect("the trap stands");
+            let mut child = shell("trap '' TERM INT; echo; exec sleep 60");
             let passing = Passing::to(child.id(), false);
             for nth in 1..=asked {
                 assert!(child.try_wait().expect("a child").is_none(), "{nth}");
