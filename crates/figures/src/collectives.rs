@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::communication::is_communication;
 use crate::device::DeviceFigures;
-use activity::{NameId, Ns, Span, What};
+use activity::{LaunchShape, NameId, Ns, Span, What};
 use trace::{LaneId, Trace};
 
 /// The collective kernels of a device.
@@ -57,5 +57,94 @@ impl Collectives {
         found.took = Span::union_len(mine);
         found.most = by.into_iter().max_by_key(|&(name, time)| (time, name));
         found
+    }
+}
+
+/// An exchange over NVLink that works for so long moves 20 GB.
+const TOO_LONG: Ns = 100_000_000;
+
+/// How many of the longest take ten times as long as others of their kernel and size, and how long. Each ends when the last rank has
+/// come, so that they most likely wait for one. `rows` has the longest first. Without a size buckets of gradients differ; of exchanges
+/// the longest tells, and what it takes beyond the next where it is most of all. `are_alike`: those of one kernel send as much.
+pub fn waiting(trace: &Trace, rows: &[(LaneId, usize)], are_alike: bool) -> (usize, Ns) {
+    let all: Vec<One> = rows.iter().map(|&at| One::new(trace, at)).collect();
+    // Those of several streams may wait at the same time.
+    let sum = |of: &[One]| Span::union_len(of.iter().map(|it| it.span).collect());
+    match (last_far(&all, are_alike), &*all) {
+        (Some(at), _) => (at + 1, sum(&all[..=at])),
+        (None, [first, second, _, ..]) if 2 * first.span.len() >= sum(&all) => {
+            (0, first.span.len() - second.span.len())
+        }
+        (None, [first, ..]) if are_alike => {
+            let alike = all.iter().filter(|it| it.kind == first.kind);
+            late(&alike.map(|it| it.span).collect::<Vec<_>>())
+        }
+        _ => (0, 0),
+    }
+}
+
+/// A collective: when it ran, of what kernel and size it is, where these are known.
+struct One {
+    span: Span,
+    kind: Option<(NameId, Option<[u64; 2]>)>,
+    is_exchange: bool,
+}
+
+impl One {
+    fn new(trace: &Trace, (lane, row): (LaneId, usize)) -> One {
+        let shape = match trace.what(lane, row) {
+            What::Kernel(of) => Some(trace.shape(of.shape)),
+            _ => None,
+        };
+        let size = |of: LaunchShape| {
+            let elements = trace.collective(&of).map(|it| it.elements);
+            elements.filter(|it| *it != [0; 2])
+        };
+        One {
+            span: trace.lanes()[lane].span(row),
+            kind: shape.map(|it| (it.name, size(it))),
+            is_exchange: shape.is_some_and(|it| trace.names().full(it.name).contains("SendRecv")),
+        }
+    }
+}
+
+/// The last in the first half that takes ten times as long as the next of its kind, if that has several.
+fn last_far(all: &[One], are_alike: bool) -> Option<usize> {
+    let exchanges = all.iter().take_while(|it| it.is_exchange).count();
+    // How many of a kind come behind, and what the longest of them takes.
+    let mut behind: FxHashMap<_, (usize, Ns)> = FxHashMap::default();
+    for (at, one) in all.iter().enumerate().rev() {
+        let length = one.span.len();
+        let known = behind.entry(one.kind).or_default();
+        let (count, next) = std::mem::replace(known, (known.0 + 1, length));
+        let is_sized = are_alike || one.kind.is_some_and(|it| it.1.is_some());
+        // One in each of several steps may wait. What is that long sends no data all the time.
+        let are_first = at < exchanges && (at == 0 || length >= TOO_LONG);
+        let times = match are_first {
+            true => cases::LONG_EXCHANGE.value(),
+            false => cases::OUTLIER.value(),
+        };
+        if at < all.len() / 2
+            && (is_sized || are_first)
+            && cases::CALLS_MIN.is_reached_by(count + 1)
+            && length >= next.saturating_mul(times)
+        {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// How many of one kind and size, the longest first, take twice as long as the quickest tenth, and how much longer. What waits
+/// does so for any time; where they take about the same, there is more to send.
+fn late(all: &[Span]) -> (usize, Ns) {
+    let usual = all[all.len() - 1 - all.len() / 10].len();
+    let late = &all[..all.partition_point(|it| it.len() >= 2 * usual)];
+    let length = |part: usize| late[part * late.len() / 4].len();
+    let is_spread = late.len() > 3 && length(1) >= 2 * length(3);
+    let waits = late.iter().map(|it| Span::new(it.start, it.end - usual));
+    match cases::LOOP_MIN.is_reached_by(all.len()) && is_spread {
+        true => (late.len(), Span::union_len(waits.collect())),
+        false => (0, 0),
     }
 }

@@ -12,7 +12,7 @@
 //! [`exchanges`] what MPI sends through the host. [`start_work`] has what is done but once, and [`uploads`] what is copied
 //! before the work. [`trips`] has what goes down and up again, and [`large_copies`] when copies were asked for. [`turns`] has
 //! threads that take turns, and [`gil`] those that wait for Python's lock. [`own_work`] has what kernels do by their names,
-//! and [`watching`] what recording may have cost.
+//! [`tensor_cores`] what a card can do, and [`watching`] what recording may have cost.
 
 pub mod breakdown;
 pub mod busy;
@@ -45,6 +45,7 @@ pub mod stalls;
 pub mod start_work;
 pub mod steps;
 pub mod tables;
+pub mod tensor_cores;
 pub mod trips;
 pub mod turns;
 pub mod uploads;

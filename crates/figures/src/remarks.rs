@@ -2,6 +2,7 @@
 
 use crate::communication::{has_any, is_communication};
 use crate::shapes::ShapeRow;
+use crate::tensor_cores::lacks_tensor_cores;
 use activity::occupancy::{Limit, product};
 use activity::text::plural;
 use activity::units::{count, percent};
@@ -86,14 +87,6 @@ pub fn is_backward(name: &str) -> bool {
 pub fn is_for_few_warps(name: &str) -> bool {
     let made = "gemm nvjet cutlass xmma cudnn flash fmha fprop dgrad wgrad triton cute";
     is_communication(name) || has_any(&name.to_ascii_lowercase(), made)
-}
-
-/// Whether a card has no tensor cores: those before 7.0, and those of NVIDIA's chips TU116 and TU117 (7.5).
-pub fn lacks_tensor_cores(info: &DeviceInfo) -> bool {
-    let cards = "T400 T500 T550 T600 T1000 T1200 MX450 MX550";
-    let is_one = |card: &str| info.name.split(' ').any(|it| it == card);
-    let is_small = info.name.contains("GTX 16") || cards.split(' ').any(is_one);
-    info.capability < (7, 0) && info.capability.0 > 0 || info.capability == (7, 5) && is_small
 }
 
 /// What stands out of a kernel, a few words each. Of its launches those are told that hold most of its time.

@@ -7,11 +7,11 @@ use crate::thresholds;
 use ::program::Framework;
 use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{duration, percent};
-use activity::{Ns, Span, What};
+use activity::{Ns, What};
 use causes::graph::NONE;
 use causes::{Bound, first_use};
 use figures::busy::mostly;
-use figures::collectives::Collectives;
+use figures::collectives::{self, Collectives};
 use figures::communication::has_any;
 
 /// What is done with gradients and with sharded weights.
@@ -65,9 +65,6 @@ const INFERENCE: (&str, &str) = (
     "cheaper collectives",
 );
 
-/// An exchange over NVLink that works for so long moves 20 GB.
-const TOO_LONG: Ns = 100_000_000;
-
 /// So long takes a bucket of 25 MB, PyTorch's default, over NVLink at 230 GB/s. Shorter ones are smaller already.
 const BUCKET: Ns = 190_000;
 
@@ -103,7 +100,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let mut rows = collectives.rows;
     rows.sort_by_cached_key(|at| (std::cmp::Reverse(length(at)), *at));
     // What waits for a late rank no overlap hides.
-    let (long, waited) = waits_alone(scope, &rows);
+    let (long, waited) = match scope.ranks {
+        Some(_) => (0, 0),
+        None => collectives::waiting(scope.trace, &rows, is_inference(scope)),
+    };
     let is_most = long > 0 && 2 * waited >= collectives.took;
     if cases::WAITS_FOR_A_RANK.holds(is_most) {
         return Some(waiting(scope, f, rows, (long, waited)));
@@ -163,73 +163,6 @@ fn likely_waited(long: usize, waited: Ns) -> String {
     let time = duration(waited);
     let words = || format!("; {long} most likely waited for another rank ({time})");
     (long > 0).then(words).unwrap_or_default()
-}
-
-/// How many of the longest take ten times as long as others of their kernel and size, and how long. Each ends when the last rank has
-/// come, so that they most likely wait for one. `rows` has the longest first. Without a size buckets of gradients differ; of exchanges
-/// the longest tells, and what it takes beyond the next where it is most of all.
-fn waits_alone(scope: &Scope, rows: &[(usize, usize)]) -> (usize, Ns) {
-    let span = |&(lane, row): &(usize, usize)| scope.trace.lanes()[lane].span(row);
-    let length = |at: &(usize, usize)| span(at).len();
-    let kind = |&(lane, row): &(usize, usize)| match scope.trace.what(lane, row) {
-        What::Kernel(of) => {
-            let shape = scope.trace.shape(of.shape);
-            let size = scope.trace.collective(&shape).map(|it| it.elements);
-            Some((shape.name, size.filter(|it| *it != [0; 2])))
-        }
-        _ => None,
-    };
-    let is_alike = is_inference(scope);
-    let is_far = |at: &usize| {
-        let of = kind(&rows[*at]);
-        let others = rows[*at..].iter().filter(|it| kind(it) == of);
-        let others: Vec<Ns> = others.map(length).collect();
-        let is_sized = is_alike || of.is_some_and(|it| it.1.is_some());
-        let is_exchange = |at: &(usize, usize)| {
-            kind(at).is_some_and(|it| scope.trace.names().full(it.0).contains("SendRecv"))
-        };
-        // One in each of several steps may wait. What is that long sends no data all the time.
-        let is_first = *at == 0 || length(&rows[*at]) >= TOO_LONG;
-        let are_first = is_first && rows[..=*at].iter().all(is_exchange);
-        let times = match are_first {
-            true => cases::LONG_EXCHANGE.value(),
-            false => cases::OUTLIER.value(),
-        };
-        (is_sized || are_first)
-            && cases::CALLS_MIN.is_reached_by(others.len())
-            && others[0] >= others[1].saturating_mul(times)
-    };
-    if scope.ranks.is_some() {
-        return (0, 0);
-    }
-    // Those of several streams may wait at the same time.
-    let sum = |of: &[_]| Span::union_len(of.iter().map(span).collect());
-    match ((0..rows.len() / 2).rfind(is_far), rows) {
-        (Some(at), _) => (at + 1, sum(&rows[..=at])),
-        (None, [first, second, _, ..]) if 2 * length(first) >= sum(rows) => {
-            (0, length(first) - length(second))
-        }
-        (None, [first, ..]) if is_alike => {
-            let of = kind(first);
-            let alike = rows.iter().filter(|it| kind(it) == of).map(span);
-            late(&alike.collect::<Vec<_>>())
-        }
-        _ => (0, 0),
-    }
-}
-
-/// How many of one kind and size, the longest first, take twice as long as the quickest tenth, and how much longer. What waits
-/// does so for any time; where they take about the same, there is more to send.
-fn late(all: &[Span]) -> (usize, Ns) {
-    let usual = all[all.len() - 1 - all.len() / 10].len();
-    let late = &all[..all.partition_point(|it| it.len() >= 2 * usual)];
-    let length = |part: usize| late[part * late.len() / 4].len();
-    let is_spread = late.len() > 3 && length(1) >= 2 * length(3);
-    let waits = late.iter().map(|it| Span::new(it.start, it.end - usual));
-    match cases::LOOP_MIN.is_reached_by(all.len()) && is_spread {
-        true => (late.len(), Span::union_len(waits.collect())),
-        false => (0, 0),
-    }
 }
 
 /// What is said where so many that most likely wait for a rank take most of the time.

@@ -284,13 +284,14 @@ impl<'a> Scope<'a> {
             .to_owned()
     }
 
-    /// Whether anything in the timeline has such a name. It is looked for once, however many devices there are.
+    /// From when on records were lost, where they were.
     pub(super) fn lost(&self) -> Option<Ns> {
         let graph = self.causes.graph();
         let lost = || Some(Lost::of(self.trace, graph, None)?.from(graph));
         *self.program.lost.get_or_init(lost)
     }
 
+    /// Whether anything in the timeline has such a name. It is looked for once, however many devices there are.
     pub(super) fn has_name<F: Fn(&str) -> bool + 'static>(&self, is_such: F) -> bool {
         // Its type says what it looks for.
         const { assert!(size_of::<F>() == 0) };

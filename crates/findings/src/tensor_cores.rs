@@ -14,44 +14,8 @@ use figures::DeviceFigures;
 use figures::busy::mostly;
 use figures::class::Class;
 use figures::communication::has_any;
-use figures::remarks::{FP32_ATTENTION, LAYOUT, is_fp32, is_half, lacks_tensor_cores};
-
-/// How many times as fast as in fp32 the tensor cores multiply at least and at most, by compute capability. It is half of the ratio of
-/// the peaks in NVIDIA's data sheets up to all of it, for TF32 without sparsity (7.x: fp16). From 8.6 on cards of one capability
-/// differ.
-const TENSOR_TIMES: [((u32, u32), [f64; 2]); 6] = [
-    ((7, 0), [4.0, 8.0]),
-    ((8, 0), [4.0, 8.0]),
-    ((8, 6), [1.0, 2.0]),
-    ((9, 0), [3.7, 7.4]),
-    ((10, 0), [7.0, 14.0]),
-    ((12, 0), [1.0, 2.0]),
-];
-
-/// How many times as fast as in TF32 they multiply in bf16, by the same data sheets.
-const BF16_TIMES: f64 = 2.0;
-
-/// Capabilities whose cards multiply in TF32 hardly faster than in fp32: only bf16 pays. Cards for work do twice as much of it an SM as those
-/// for games. An SM has 128 units for fp32 on all of them, so that clocks and numbers of SMs cancel.
-const SMALL: [(u32, u32); 3] = [(8, 6), (8, 9), (12, 0)];
-
-/// Whether tensor cores of such a card work at half the rate when they sum in fp32: GeForce, TITAN, and the L40.
-fn is_halved(info: &DeviceInfo) -> bool {
-    let mut words = info.name.split(' ');
-    words.any(|it| ["GeForce", "TITAN", "L40"].contains(&it))
-}
-
-/// How many times as fast as in fp32 a card multiplies at least and at most in such a precision: see [`TENSOR_TIMES`].
-fn times(info: &DeviceInfo, precision: &str) -> Option<[f64; 2]> {
-    let known = TENSOR_TIMES.iter().rfind(|it| it.0 <= info.capability);
-    let tf32 = known?.1;
-    Some(match SMALL.contains(&info.capability) {
-        true if is_halved(info) => [1.0, BF16_TIMES],
-        true => [BF16_TIMES, 2.0 * BF16_TIMES],
-        false if precision.contains("bf16") => [tf32[0], BF16_TIMES * tf32[1]],
-        false => tf32,
-    })
-}
+use figures::remarks::{FP32_ATTENTION, LAYOUT, is_fp32, is_half};
+use figures::tensor_cores::{BF16_TIMES, is_halved, is_small, lacks_tensor_cores, times};
 
 /// A product of matrices that takes less gains nothing by tensor cores.
 const MOMENT: Ns = 5_000;
@@ -82,11 +46,11 @@ fn without_tensor<'a>(
     let is_much = |of: &[&Config]| configs::is_worth(scope, f, time(of));
     // What few blocks do, or a moment, waits for memory and for its launch.
     let sms = scope.trace.devices()[f.index].info.multiprocessors;
-    let is_small = |it: &Config| {
+    let is_moment = |it: &Config| {
         let blocks = blocks(&it.shape);
         blocks > 0 && blocks < u64::from(sms.div_ceil(10)) || it.usual < MOMENT
     };
-    let named = |it: &&&Config| is_fp32(full(scope, it)) && idles(it, 0.0) && !is_small(it);
+    let named = |it: &&&Config| is_fp32(full(scope, it)) && idles(it, 0.0) && !is_moment(it);
     let (of, how) = match is_much(&counted) {
         true => (
             counted,
@@ -205,12 +169,8 @@ fn precision(
         // A convolution in fp32 though others take TF32 has no such kernel; products of matrices are asked for it apart.
         8.. if is_split(scope, most) => "bf16 or fp16",
         8.. if is_convolution(scope, most) && all.iter().any(is_fast) => "bf16",
-        8.. if SMALL.contains(&info.capability) && is_halved(info) => {
-            "bf16 (TF32 is no faster on this card)"
-        }
-        8.. if SMALL.contains(&info.capability) => {
-            "bf16 (TF32 is at most twice as fast on this card)"
-        }
+        8.. if is_small(info) && is_halved(info) => "bf16 (TF32 is no faster on this card)",
+        8.. if is_small(info) => "bf16 (TF32 is at most twice as fast on this card)",
         8.. => "TF32 or bf16",
         7 => "fp16",
         0 => "a lower precision",
