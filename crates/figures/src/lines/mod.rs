@@ -12,7 +12,9 @@ mod tests;
 mod tree;
 
 use std::cell::LazyCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -24,7 +26,7 @@ use activity::{Ns, Span, StackId};
 use causes::stacks::{Key, main_of};
 pub use own::is_own;
 use trace::samples::{short_file, wants};
-use trace::{CallIndex, LaneId, Measure, Trace};
+use trace::{CallIndex, Lane, LaneId, Measure, Trace};
 
 /// A line that a device waited for.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -283,9 +285,7 @@ fn of_device(
             Line { below, ..line }
         })
         .collect();
-    found
-        .lines
-        .sort_by_key(|line| std::cmp::Reverse(line.samples));
+    found.lines.sort_by_key(|line| Reverse(line.samples));
     Some(found)
 }
 
@@ -323,31 +323,45 @@ fn launched_gaps<'a>(
     device: usize,
     stretch: Span,
 ) -> impl Iterator<Item = (Span, usize, u32)> + 'a {
-    let streams: Vec<LaneId> = trace.streams_of(device).map(|(id, _)| id).collect();
+    let streams = trace.streams_of(device);
+    let firsts = streams.filter_map(|(id, lane)| upcoming(lane, id, Ns::MIN));
+    let mut heads: BinaryHeap<_> = firsts.collect();
     let usage = &trace.devices()[device].usage;
     let lead = usage.span().map(|it| Span::new(stretch.start, it.start));
     let lead = lead.filter(|it| it.start < it.end);
     let gaps = lead.into_iter().chain(usage.gaps_within(stretch));
     let recorded = gaps.filter(move |gap| !trace.is_unrecorded(device, *gap));
     recorded.filter_map(move |gap| {
-        let (process, thread) = launcher(trace, calls, &streams, gap.end)?;
+        let (process, thread) = launcher(trace, calls, &mut heads, gap.end)?;
         Some((gap, process, thread))
     })
 }
 
-/// The process and the thread that launched the first operation of these streams that starts at `time` or after it.
+/// A stream's next operation, soonest first: its start, the stream, its row.
+type Upcoming = Reverse<(Ns, LaneId, usize)>;
+
+/// The first operation of a stream that starts at `time` or after it.
+fn upcoming(lane: &Lane, id: LaneId, time: Ns) -> Option<Upcoming> {
+    let row = lane.next(time)?;
+    Some(Reverse((lane.span(row).start, id, row)))
+}
+
+/// The process and the thread that launched the first operation of these streams that starts at `time` or after it. No later
+/// call may ask for an earlier time: with thousands of streams, a look at each of them for each gap takes minutes.
 fn launcher(
     trace: &Trace,
     calls: &CallIndex,
-    streams: &[LaneId],
+    heads: &mut BinaryHeap<Upcoming>,
     time: Ns,
 ) -> Option<(usize, u32)> {
-    let starting = streams.iter().filter_map(|&id| {
-        let lane = &trace.lanes()[id];
-        let row = lane.next(time)?;
-        Some((lane.span(row).start, id, row))
-    });
-    let (_, id, row) = starting.min()?;
+    while let Some(mut head) = heads.peek_mut().filter(|it| it.0.0 < time) {
+        let id = head.0.1;
+        match upcoming(&trace.lanes()[id], id, time) {
+            Some(next) => *head = next,
+            None => drop(PeekMut::pop(head)),
+        }
+    }
+    let &Reverse((_, id, row)) = heads.peek()?;
     let lane = &trace.lanes()[id];
     let process = lane.key().process;
     let call = calls.find(process, lane.correlation(row));

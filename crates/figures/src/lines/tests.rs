@@ -104,6 +104,32 @@ fn idle_goes_to_the_lines_that_were_seen_in_it() {
     );
 }
 
+/// Streams by turns, each launched by a thread of its own; two start together behind the last gap, and the first of them counts.
+#[test]
+fn a_gap_is_that_of_the_thread_which_launched_what_ends_it_on_whatever_stream() {
+    let mut scene = Scene::new();
+    let launches = [
+        (3, 0),
+        (1, 20),
+        (2, 40),
+        (1, 60),
+        (3, 80),
+        (2, 100),
+        (1, 100),
+    ];
+    for (stream, at) in launches {
+        scene
+            .on_thread(10 + stream)
+            .call("cudaLaunchKernel", at * MS, at * MS + 1);
+        scene.kernel("k", stream, at * MS + 2, (at + 10) * MS);
+    }
+    let trace = scene.trace();
+    let calls = CallIndex::new(&trace);
+    let all = launched_gaps(&trace, &calls, 0, Span::new(5 * MS, 200 * MS));
+    let found: Vec<(Ns, u32)> = all.map(|(gap, _, thread)| (gap.end / MS, thread)).collect();
+    assert_eq!(found, [(20, 12), (40, 13), (60, 12), (80, 14), (100, 12)]);
+}
+
 #[test]
 fn without_samples_there_are_no_lines() {
     let mut scene = Scene::new();
