@@ -23,19 +23,31 @@ pub(super) fn by_period(trace: &Trace, process: usize, window: Option<Span>) -> 
     };
     let symbols = |identity| operations::symbols(trace, lane, rows.clone(), identity);
     let repeats = |(symbols, uploads): (Vec<u32>, u32)| period::find(&symbols, uploads, by_turns);
-    let between_waits = || {
+    // What one call launches together is a graph.
+    let is_first = |at: usize| at == 0 || id(at) != id(at - 1);
+    let apart = |are_apart: &dyn Fn(usize) -> bool| {
         let (mut symbols, uploads) = symbols(Identity::Exact);
         let kinds = 1 + symbols.iter().max()?;
         for (at, symbol) in symbols.iter_mut().enumerate() {
-            let is_first = at == 0 || id(at) != id(at - 1);
-            let has_waited = launches.get(&id(at)).is_some_and(|it| it.has_waited);
-            *symbol += if is_first && has_waited { kinds } else { 0 };
+            *symbol += if are_apart(at) { kinds } else { 0 };
         }
-        repeats((symbols, uploads)).filter(|it| cases::BETWEEN_WAITS.holds(it.length > 1))
+        repeats((symbols, uploads))
+    };
+    let between_waits = || {
+        let has_waited = |at| launches.get(&id(at)).is_some_and(|it| it.has_waited);
+        let found = apart(&|at| is_first(at) && has_waited(at));
+        found.filter(|it| cases::BETWEEN_WAITS.holds(it.length > 1))
     };
     // The same kernel on data of another size is another operation, unless nothing repeats so.
     let mut identities = [Identity::Exact, Identity::Name].into_iter();
     let period = identities.find_map(|it| repeats(symbols(it)));
+    // Nodes of one graph that repeat are parts of what its launch does.
+    let are_nodes = |it: &Units| {
+        let inside = it.units.iter().filter(|it| !is_first(it.start));
+        2 * inside.count() > it.units.len()
+    };
+    let of_nodes = period.as_ref().is_some_and(are_nodes);
+    let period = of_nodes.then(|| apart(&is_first)).flatten().or(period);
     // Of one operation again and again those are a step that lie between two waits of the CPU.
     let is_one = period.as_ref().is_none_or(|it| it.length == 1);
     let (units, from) = match is_one.then(between_waits).flatten() {

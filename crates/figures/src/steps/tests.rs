@@ -289,6 +289,23 @@ fn one_operation_again_and_again_has_steps_between_waits() {
     assert_eq!(made(|at| [3, 4, 90, 500, 530].contains(&at)), []);
 }
 
+/// A graph of three rounds of the same two kernels, made anew and launched once a step.
+#[test]
+fn what_repeats_within_a_graph_is_no_step() {
+    let mut scene = Scene::new();
+    for step in 0..12 {
+        let start = step * 10_000;
+        scene.call("cudaGraphLaunch", start, start + 1_000);
+        for node in 0..6 {
+            let at = start + 1_500 + 120 * node;
+            scene.kernel(if node % 2 == 0 { "a" } else { "b" }, 1, at, at + 100);
+        }
+    }
+    let steps = &find(&scene.trace(), None)[0];
+    assert_eq!(steps.from, Origin::Period { operations: 6 });
+    assert_eq!((steps.spans.len(), steps.main().median_ns), (12, 10_000));
+}
+
 #[test]
 fn two_kinds_of_piece_by_turns_are_one_step() {
     // Two sorts an iteration: what lies between them is 1 of 13 operations, and only one of the two brings data.
