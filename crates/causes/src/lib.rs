@@ -2,9 +2,8 @@
 //!
 //! [`graph`] holds what depended on what. [`idle`] cuts each gap into pieces and tells the cause of each: its names stand
 //! at the root of the crate, [`Causes`] first. [`first_use`] finds calls that were slow because something happened for
-//! the first time. [`needs`] tells which copies the CPU works on,
-//! [`nested`] which range of a thread is innermost, and [`stacks`] which line
-//! samples saw.
+//! the first time. [`late`] sums what comes before late launches. [`needs`] tells which copies the CPU works on,
+//! [`nested`] which range of a thread is innermost, and [`stacks`] which line samples saw.
 //! [`around`] names the ranges around a call, and [`asleep`] tells whether the CPU only sleeps.
 //! [`evidence`] names the record that shows something. Nothing here needs more than the store.
 
@@ -14,6 +13,7 @@ pub mod evidence;
 pub mod first_use;
 pub mod graph;
 mod idle;
+pub mod late;
 pub mod needs;
 pub mod nested;
 pub mod stacks;

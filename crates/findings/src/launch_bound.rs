@@ -3,33 +3,29 @@
 //! Short kernels alone say nothing: a GPU whose queue is full is busy however short they are. What
 //! counts is idle time whose cause is that the next operation had not been launched, or just had.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-use rustc_hash::FxHashMap;
-
-use super::{DeviceFigures, EVIDENCE_MAX, Finding, Occurrence, Says, Scope, configs};
+use super::{DeviceFigures, Finding, Occurrence, Says, Scope, configs};
 use ::program::Framework;
 use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{duration, percent};
-use activity::{Direction, NameId, Ns, Span};
+use activity::{Direction, Ns};
+use causes::late::Late;
 use causes::stacks::{LineShare, StackCounts};
-use causes::{Bound, Group, LAUNCH_GAP_MAX, sum_by};
+use causes::{Bound, Gap, sum_by};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let is_few = !cases::LAUNCH_OPS_MIN.is_reached_by(f.kernels as usize);
     if is_few || !cases::LAUNCH_IDLE_SHARE.is_reached_by(f.idle_share()) {
         return None;
     }
-    let late = Late::of(scope, f);
+    let late = late(scope, f);
     let (idle, count) = (late.idle, late.gaps.len() as u64);
     let is_cold = scope.window.is_none() && late.cold > idle;
     let is_long = cases::LAUNCH_IDLE_SHARE.is_reached_by(f.part(idle));
     if cases::ONE_COLD_PASS.holds(is_cold) || !is_long {
         return None;
     }
-    let longest = late.longest.clone().into_sorted_vec().into_iter();
-    let longest: Vec<_> = longest.map(|it| Occurrence::Gap(f.index, it.1)).collect();
+    let longest = late.longest().into_iter();
+    let longest: Vec<_> = longest.map(|it| Occurrence::Gap(f.index, it)).collect();
     // Some longer work between launches goes with them; much of it is the program's own.
     let more = if 4 * late.host <= idle { late.host } else { 0 };
     let beside = super::graph_launch::beside(scope, f);
@@ -48,7 +44,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         true => batched(scope, f),
         false => 0,
     };
-    let (mut advice, cure, change, how) = late.cure(beside, is_jax);
+    let (mut advice, cure, change, how) = cure_of(&late, beside, is_jax);
     let mut changes = scope.change(change, line.as_ref());
     if let Some((told, change)) = super::one_by_one::told(scope, f) {
         advice += &told;
@@ -94,7 +90,15 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 
 /// What the launching thread is seen at while the GPU waits for launches.
 pub(super) fn seen(scope: &Scope, f: &DeviceFigures) -> StackCounts {
-    Late::of(scope, f).seen
+    late(scope, f).seen
+}
+
+/// Its idle time before launches that came late.
+fn late(scope: &Scope, f: &DeviceFigures) -> Late {
+    let mut copies = scope.copies(f).iter();
+    let is_any_back = copies.any(|it| it.2.direction == Direction::D2H);
+    let is_read = |gap: &Gap| is_any_back && scope.comes_before(f, gap);
+    Late::of(scope.trace, scope.causes, scope.gaps(f), is_read)
 }
 
 /// How long the GPU is idle, what of that is short, and what goes with it: no bound may exceed what its sentence names.
@@ -166,98 +170,20 @@ fn before(scope: &Scope, f: &DeviceFigures) -> String {
     })
 }
 
-/// Idle time of a device before launches that came late.
-#[derive(Default)]
-struct Late {
-    idle: Ns,
-    /// What of it lies before launches of graphs.
-    of_graphs: Ns,
-    /// The gaps it lies in; and the longest, of equal ones the first.
-    gaps: Vec<Span>,
-    longest: BinaryHeap<(Reverse<Ns>, Span)>,
-    /// What the CPU does for longer than a launch takes.
-    host: Ns,
-    /// What of the idle time is work of the CPU between the few launches beside graphs.
-    work: Ns,
-    /// What only a first run takes.
-    cold: Ns,
-    /// Gaps in which the host waited.
-    waits: u64,
-    /// What of the idle time lies behind something that came back to the CPU.
-    read: Ns,
-    /// What the launching thread was seen at in the others.
-    seen: StackCounts,
-}
-
 /// What to do, how that is called as a cure, the change of the source, and what is launched how.
 type LaunchCure = (String, &'static str, &'static str, &'static str);
 
-impl Late {
-    /// Whether most of it lies behind values that came back.
-    fn are_read(&self) -> bool {
-        2 * self.read > self.idle
-    }
-
-    /// By what is launched beside graphs, if that is so.
-    fn cure(&self, beside: Option<String>, is_jax: bool) -> LaunchCure {
-        let (jit, capture) = (
-            "one jax.jit around the step",
-            "capturing more in the CUDA graph",
-        );
-        match beside {
-        _ if self.are_read() => ("Keep values on the GPU, or look at them in every tenth round, say: launches wait for each.".to_owned(), "reading values back less often", "keep-values", "only when a value was read back"),
-        _ if 2 * self.of_graphs > self.idle => ("Most of it is before graph launches: capture more per graph, or launch the next graph earlier.".to_owned(), "larger CUDA graphs", "", "CUDA graphs"),
+/// What to do by what is launched beside graphs, if that is so.
+fn cure_of(late: &Late, beside: Option<String>, is_jax: bool) -> LaunchCure {
+    let (jit, capture) = (
+        "one jax.jit around the step",
+        "capturing more in the CUDA graph",
+    );
+    match beside {
+        _ if late.are_read() => ("Keep values on the GPU, or look at them in every tenth round, say: launches wait for each.".to_owned(), "reading values back less often", "keep-values", "only when a value was read back"),
+        _ if 2 * late.of_graphs > late.idle => ("Most of it is before graph launches: capture more per graph, or launch the next graph earlier.".to_owned(), "larger CUDA graphs", "", "CUDA graphs"),
         Some(names) if is_jax => (format!("Launched one by one: {names}. Put all of the step into jax.jit."), jit, "graph", "op by op, outside jit"),
         Some(names) => (format!("A CUDA graph is replayed already. Capture in it, too, what is launched one by one: {names}."), capture, "", "kernels one by one beside a CUDA graph"),
         None => ("Launch less often: a CUDA graph, fused kernels, larger batches.".to_owned(), if is_jax { jit } else { "" }, "graph", ""),
-    }
-    }
-
-    fn of(scope: &Scope, f: &DeviceFigures) -> Self {
-        let mut late = Late::default();
-        let (causes, names) = (scope.causes, scope.trace.names());
-        let mut loaders: FxHashMap<NameId, bool> = FxHashMap::default();
-        let mut loads = |id| {
-            let is_one = || cases::LOADER.holds(names.full(id).to_lowercase().contains("loader"));
-            *loaders.entry(id).or_insert_with(is_one)
-        };
-        let mut copies = scope.copies(f).iter();
-        let is_any_back = copies.any(|it| it.2.direction == Direction::D2H);
-        for (gap, pieces) in scope.gaps(f) {
-            // Where the host waited, the wait is to blame, and no graph reaches across it.
-            let is_wait = pieces.iter().any(|it| causes.wait_of(it).is_some());
-            late.waits += u64::from(is_wait);
-            let is_short = !is_wait && gap.span.len() <= LAUNCH_GAP_MAX;
-            let mut sum = 0;
-            for piece in &pieces {
-                if causes.is_first(gap.next, piece) {
-                    late.cold += piece.span.len();
-                } else if !is_wait && !causes.host_name(piece.culprit).is_some_and(&mut loads) {
-                    match causes.group(gap, piece) {
-                        Group::Launch if is_short => sum += piece.span.len(),
-                        _ if is_short && causes.is_beside_graphs(gap, piece) => {
-                            sum += piece.span.len();
-                            late.work += piece.span.len();
-                        }
-                        Group::Launch | Group::Host => late.host += piece.span.len(),
-                        _ => {}
-                    }
-                }
-            }
-            if sum > 0 {
-                let is_graph = causes.graph().ops.is_graph(gap.next);
-                late.of_graphs += if is_graph { sum } else { 0 };
-                late.idle += sum;
-                late.gaps.push(gap.span);
-                let is_read = is_any_back && scope.comes_before(f, &gap);
-                late.read += if is_read { sum } else { 0 };
-                causes.add_samples(gap.next, gap.span, &mut late.seen);
-                late.longest.push((Reverse(sum), gap.span));
-                if late.longest.len() > EVIDENCE_MAX {
-                    late.longest.pop();
-                }
-            }
-        }
-        late
     }
 }
