@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 use rustc_hash::FxHashMap;
 
 use crate::evidence::EVIDENCE_MAX;
+use crate::graph::CallId;
 use crate::stacks::StackCounts;
 use crate::{Causes, Gap, Group, LAUNCH_GAP_MAX, Pieces};
 use activity::{NameId, Ns, Span};
@@ -30,6 +31,10 @@ pub struct Late {
     pub cold: Ns,
     /// Gaps in which the host waited.
     pub waits: u64,
+    /// Gaps in which it waited for what came back, and the first such wait.
+    pub reads: usize,
+    /// See `reads`.
+    pub held: Option<(CallId, Gap)>,
     /// What of the idle time lies behind something that came back to the CPU.
     pub read: Ns,
     /// What the launching thread was seen at in the others.
@@ -64,8 +69,13 @@ impl Late {
         };
         for (gap, pieces) in gaps {
             // Where the host waited, the wait is to blame, and no graph reaches across it.
-            let is_wait = pieces.iter().any(|it| causes.wait_of(it).is_some());
+            let wait = pieces.iter().find_map(|it| causes.wait_of(it));
+            let is_wait = wait.is_some();
             late.waits += u64::from(is_wait);
+            if let Some(wait) = wait.filter(|_| is_read(&gap)) {
+                late.reads += 1;
+                late.held.get_or_insert((wait, gap));
+            }
             let is_short = !is_wait && gap.span.len() <= LAUNCH_GAP_MAX;
             let mut sum = 0;
             for piece in &pieces {

@@ -374,7 +374,8 @@ impl HostWork {
                 wait.is_some_and(|it| needs::fetched(scope.trace, graph, it).is_some())
             };
             if sum > 0 {
-                let is_fetched = pieces.iter().any(fetches) || scope.comes_before(f, &gap);
+                let is_fetched =
+                    pieces.iter().any(fetches) || scope.comes_before(f, &gap).is_some();
                 work.on_fetched += if is_fetched { sum } else { 0 };
                 work.at.push((sum, Occurrence::Gap(f.index, gap.span)));
                 work.before.push((gap.span, gap.next));

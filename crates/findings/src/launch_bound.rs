@@ -6,11 +6,12 @@
 use super::{DeviceFigures, Finding, Occurrence, Says, Scope, configs};
 use ::program::Framework;
 use activity::text::{NAME_MAX, cut_middle};
-use activity::units::{duration, percent};
+use activity::units::{bytes, duration, percent};
 use activity::{Direction, Ns};
+use causes::graph::CallId;
 use causes::late::Late;
 use causes::stacks::{LineShare, StackCounts};
-use causes::{Bound, Gap, sum_by};
+use causes::{Bound, Gap, around, sum_by};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let is_few = !cases::LAUNCH_OPS_MIN.is_reached_by(f.kernels as usize);
@@ -44,7 +45,12 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         true => batched(scope, f),
         false => 0,
     };
-    let (mut advice, cure, change, how) = cure_of(&late, beside, is_jax);
+    let (mut advice, cure, mut change, how) = cure_of(&late, beside, is_jax);
+    let held = late.held.filter(|_| change == "graph");
+    if let Some((wait, gap)) = held.filter(|_| is_cut(late.reads, scope, f)) {
+        change = "parts";
+        advice += &uncaptured(scope, f, wait, &gap);
+    }
     let mut changes = scope.change(change, line.as_ref());
     if let Some((told, change)) = super::one_by_one::told(scope, f) {
         advice += &told;
@@ -97,8 +103,26 @@ pub(super) fn seen(scope: &Scope, f: &DeviceFigures) -> StackCounts {
 fn late(scope: &Scope, f: &DeviceFigures) -> Late {
     let mut copies = scope.copies(f).iter();
     let is_any_back = copies.any(|it| it.2.direction == Direction::D2H);
-    let is_read = |gap: &Gap| is_any_back && scope.comes_before(f, gap);
+    let is_read = |gap: &Gap| is_any_back && scope.comes_before(f, gap).is_some();
     Late::of(scope.trace, scope.causes, scope.gaps(f), is_read)
+}
+
+/// Whether steps hold values that are read back: one a step may be at its end, but not in the one step that is marked.
+fn is_cut(reads: usize, scope: &Scope, f: &DeviceFigures) -> bool {
+    match scope.steps {
+        0 => lead(scope, f) > 0,
+        steps => 2 * reads > 3 * steps,
+    }
+}
+
+/// What a graph cannot hold, named by the operator that reads it back, else by its size.
+fn uncaptured(scope: &Scope, f: &DeviceFigures, wait: CallId, gap: &Gap) -> String {
+    let named = around::by_name(scope.causes, [(wait, 1)].into_iter(), around::outermost);
+    let what = match (named.into_iter().next(), scope.comes_before(f, gap)) {
+        (None, Some(copy)) => format!("the copy of {} to the CPU", bytes(copy.bytes)),
+        (by, _) => format!("the value that {} reads back", by.unwrap_or_default().0),
+    };
+    format!(" No capture can hold {what} within the step: take that out first.")
 }
 
 /// How long the GPU is idle, what of that is short, and what goes with it: no bound may exceed what its sentence names.
@@ -122,11 +146,14 @@ fn title(f: &DeviceFigures, [idle, more, fused]: [Ns; 3], before: Option<String>
 }
 
 /// What a marked step is idle before its first operation: idle time that lies between none.
-fn leading(scope: &Scope, f: &DeviceFigures) -> String {
+fn lead(scope: &Scope, f: &DeviceFigures) -> Ns {
     let ops = &scope.causes.graph().ops;
     let first = ops.around(f.index, f.span.start).1.first();
-    let start = first.map(|&op| ops.start[op as usize]);
-    let time = start.map_or(0, |start| start - f.span.start);
+    first.map_or(0, |&op| ops.start[op as usize] - f.span.start)
+}
+
+fn leading(scope: &Scope, f: &DeviceFigures) -> String {
+    let time = lead(scope, f);
     match cases::WORTH_SHARE.is_reached_by(f.part(time)) {
         true => format!(
             "; before the first operation it is idle for {} more",

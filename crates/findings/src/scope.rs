@@ -169,12 +169,14 @@ impl<'a> Scope<'a> {
             .gaps_over(device.index, self.window_on(device.index), device.span)
     }
 
-    /// Whether the last operation before a gap brings something back: some runtimes wait for it in calls of the system.
-    pub(super) fn comes_before(&self, f: &DeviceFigures, gap: &Gap) -> bool {
+    /// What the last operation before a gap brings back, if it does: some runtimes wait for it in calls of the system.
+    pub(super) fn comes_before(&self, f: &DeviceFigures, gap: &Gap) -> Option<Copy> {
         let is_back = |it: Copy| it.direction == Direction::D2H && !What::Copy(it).is_migration();
         let graph = self.causes.graph();
-        let what = graph.last_before(self.trace, f.index, gap.span.start);
-        matches!(what, Some(What::Copy(it)) if is_back(it))
+        match graph.last_before(self.trace, f.index, gap.span.start)? {
+            What::Copy(it) if is_back(it) => Some(it),
+            _ => None,
+        }
     }
 
     /// What lies beside so much idle time of these gaps: their rest, and copies and pauses up to the kernels around.
