@@ -149,13 +149,33 @@ pub fn launched(trace: &Trace, graph: &Graph) -> Vec<CallId> {
     (0..graph.calls.len() as CallId).filter(is_one).collect()
 }
 
-/// Launches that went into a graph: the thread was capturing.
+/// Launches that went into a graph: the thread was capturing. Where no call says so, launches without operations tell it, which right after
+/// become those of a graph that has as many.
 fn captured(graph: &Graph) -> FxHashSet<CallId> {
     let mut capturing: FxHashSet<LaneId> = FxHashSet::default();
     let mut captured = FxHashSet::default();
+    let mut silent: FxHashMap<LaneId, Vec<CallId>> = FxHashMap::default();
+    let nodes = |launch| {
+        let first = graph.calls.first_op[launch as usize];
+        let of_it = |&op: &OpId| graph.ops.call[op as usize] == launch;
+        match first {
+            NONE => 0,
+            first => (first..graph.ops.len() as OpId).take_while(of_it).count(),
+        }
+    };
     for call in 0..graph.calls.len() as CallId {
         let lane = graph.calls.at(call).0;
-        match graph.calls.kind[call as usize] {
+        let kind = graph.calls.kind[call as usize];
+        let run = silent.entry(lane).or_default();
+        match kind {
+            CallKind::Launch if graph.calls.first_op[call as usize] == NONE => run.push(call),
+            CallKind::GraphLaunch if !run.is_empty() && nodes(call) >= run.len() => {
+                captured.extend(run.drain(..));
+            }
+            kind if kind.is_launch() || kind.is_wait() || kind == CallKind::Copy => run.clear(),
+            _ => {}
+        }
+        match kind {
             CallKind::CaptureBegin => {
                 capturing.insert(lane);
             }

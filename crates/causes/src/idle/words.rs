@@ -252,6 +252,9 @@ impl Causes<'_> {
         let all = part_of(woke + after, length);
         let by = match most.piece.culprit {
             at @ Culprit::Row(..) => format!(", mostly in {}", self.name_of(at)),
+            _ if most.piece.cause == Cause::Staging => {
+                format!(", mostly {}", Cause::Staging.label())
+            }
             _ => String::new(),
         };
         let text = match woke * WORTH >= length {
@@ -260,7 +263,10 @@ impl Causes<'_> {
                 duration(woke),
                 duration(after)
             ),
-            false => format!("the sync costs {all}: {next} was launched only after {call}{by}"),
+            false => format!(
+                "the sync costs {all}: {call} left nothing queued, then {} until {next} ran{by}",
+                duration(after)
+            ),
         };
         Some((text, call))
     }

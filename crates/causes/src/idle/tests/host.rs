@@ -58,7 +58,7 @@ fn of_two_waits_the_one_that_most_is_due_to_is_told() {
         .kernel("second", 1, 1_605_000, 1_700_000);
     let (_, said) = pieces(&mut scene, 1, 1_300_000);
     said.sentence
-        .must_end("second was launched only after cudaDeviceSynchronize.");
+        .must_end("cudaDeviceSynchronize left nothing queued, then 599 µs until second ran.");
 }
 
 #[test]
@@ -67,8 +67,9 @@ fn a_root_may_lie_before_the_gap_while_the_time_waited_is_not_made_up_for() {
     // The host waited 51.5 us and the device idled 8 since: without the wait it would have been ahead.
     let (found, said) = after_a_wait(50_000);
     assert_eq!(found, expected);
-    said.sentence
-        .must_end("24.0 µs: third was launched only after cudaDeviceSynchronize.");
+    said.sentence.must_end(
+        "24.0 µs: cudaDeviceSynchronize left nothing queued, then 24.0 µs until third ran.",
+    );
     // It waited 8.5 us, of which 0.5 are not made up for: it would be late all the same.
     let (found, said) = after_a_wait(5_000);
     let (due, rest) = ((Cause::Host, 500, Fact), (Cause::Host, 19_500, Fact));

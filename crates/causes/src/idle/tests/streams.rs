@@ -217,6 +217,42 @@ fn graphs_that_left_too_few_operations_are_missing_records() {
     assert_eq!(of("records missing"), 502_000 + 2_000 + 702_000);
 }
 
+/// Eight steps of a graph of three kernels. Before the first three launches of it three kernels are launched that leave no records: XLA
+/// captures anew. Where the graph has fewer nodes they did not go into it.
+#[test]
+fn launches_right_before_a_graph_of_as_many_were_captured() {
+    let missing = |nodes: i64| {
+        let mut scene = Scene::new();
+        for step in 0..8 {
+            let at = step * 1_000_000;
+            for launch in (0..4).filter(|it| *it == 0 || step > 0 && step < 4) {
+                let call = at + launch * 20_000;
+                scene.call("cudaLaunchKernelExC", call, call + 5_000);
+                if launch == 0 {
+                    scene.kernel("eager", 1, at + 6_000, at + 9_000);
+                }
+            }
+            scene.call("cuGraphLaunch", at + 100_000, at + 110_000);
+            for node in 0..nodes {
+                let start = at + 120_000 + node * 10_000;
+                scene.kernel("node", 1, start, start + 9_000);
+            }
+        }
+        // Nearly all launches leave records.
+        for i in 0..200 {
+            let at = 8_000_000 + i * 10_000;
+            scene.call("cudaLaunchKernelExC", at, at + 5_000);
+            scene.kernel("eager", 1, at + 6_000, at + 9_000);
+        }
+        let trace = scene.trace();
+        let graph = Graph::new(&trace);
+        let idle = Causes::new(&trace, &graph).idle(0, None);
+        idle.iter().any(|it| it.cause == Cause::Missing)
+    };
+    assert!(!missing(3));
+    assert!(missing(2));
+}
+
 #[test]
 fn a_longer_pause_in_a_queue_is_likely_one_and_a_long_one_unknown() {
     // 300 kernels launched ahead, 1 us between them, but one that comes after 30 us and one after 50.
