@@ -6,7 +6,7 @@ use super::page::Page;
 
 use activity::Ns;
 use activity::text::printable;
-use activity::units::duration;
+use activity::units::{duration, percent, share};
 use advice::Facts;
 use replay::whatif::WhatIf;
 use scenario::plan::Pair;
@@ -27,6 +27,16 @@ pub struct PairReport {
 }
 
 impl PairReport {
+    /// How far the prediction is off what the cure took: "−26 %".
+    fn off(&self) -> Option<String> {
+        let off = share(self.predicted_ns? - self.cure_ns, self.cure_ns);
+        let sign = if off < 0.0 { "−" } else { "+" };
+        Some(match percent(off.abs()) {
+            none if none == percent(0.0) => none,
+            off => sign.to_owned() + &off,
+        })
+    }
+
     /// Whether the GPU's gain is less than what the CPU does for it.
     fn is_slower_by_wall(&self) -> bool {
         self.cure_ns < self.mistake_ns && self.cure_wall_ns > self.mistake_wall_ns
@@ -74,10 +84,19 @@ pub(super) fn section(page: &mut Page, pairs: &[PairReport]) {
         let [mistake, edit, cure] = [&pair.mistake, &pair.edit, &pair.cure].map(|it| printable(it));
         let predicted = pair.predicted_ns.map_or_else(|| "—".to_owned(), duration);
         let [takes, took] = [pair.mistake_ns, pair.cure_ns].map(duration);
-        [mistake, edit, takes, predicted, took, cure]
+        let off = pair.off().unwrap_or_default();
+        [mistake, edit, takes, predicted, took, off, cure]
     });
     page.cells(
-        ["", "edit of it", "takes", "predicted", "cure took", "cure"],
+        [
+            "",
+            "edit of it",
+            "takes",
+            "predicted",
+            "cure took",
+            "off",
+            "cure",
+        ],
         rows,
     );
     for pair in pairs.iter().filter(|it| it.is_slower_by_wall()) {
@@ -94,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_slower_by_the_wall_clock_is_no_cure() {
+    fn a_prediction_and_the_wall_clock_are_held_to_what_a_cure_took() {
         let is_slower = |cure_ns, cure_wall_ns| {
             let pair = PairReport {
                 mistake: "kernels".to_owned(),
@@ -110,6 +129,23 @@ mod tests {
         };
         assert!(is_slower(8_230, 14_100));
         assert!(!is_slower(8_230, 12_000));
+        let off = |predicted_ns, cure_ns| {
+            let pair = PairReport {
+                mistake: String::new(),
+                cure: String::new(),
+                edit: String::new(),
+                mistake_ns: 12_500,
+                predicted_ns,
+                cure_ns,
+                mistake_wall_ns: 0,
+                cure_wall_ns: 0,
+            };
+            pair.off()
+        };
+        assert_eq!(off(Some(6_090), 8_230).as_deref(), Some("−26 %"));
+        assert_eq!(off(Some(110), 100).as_deref(), Some("+10 %"));
+        assert_eq!(off(Some(100), 100).as_deref(), Some("0 %"));
+        assert_eq!(off(None, 100), None);
         // By both clocks it is slower: the table shows that.
         assert!(!is_slower(13_000, 14_100));
     }

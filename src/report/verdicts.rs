@@ -56,5 +56,8 @@ fn of_variants(page: &mut Page, variants: &[VariantReport]) {
             Tone::Title,
             &format!("{}: {}", printable(&name), verdict.headline()),
         );
+        if let Some(beside) = verdict.beside.first().filter(|_| count == 1) {
+            page.wrapped(beside);
+        }
     }
 }

@@ -78,5 +78,5 @@ fn operations_lead_to_their_calls() {
     let wrong = "SELECT count(*) FROM operations o JOIN calls c ON c.id = o.call_id WHERE c.correlation != o.correlation";
     assert_eq!(one(&db, wrong), 0);
     assert!(one(&db, "SELECT count(call_id) FROM operations") > 0);
-    assert_eq!(one(&db, "SELECT value FROM about WHERE key = 'schema'"), 1);
+    assert_eq!(one(&db, "SELECT value FROM about WHERE key = 'schema'"), 2);
 }

@@ -1,6 +1,7 @@
 //! What a busy GPU is busy with: the class of most kernel time, for its verdict.
 
-use activity::units::{percent, share};
+use activity::text::counted;
+use activity::units::{duration, percent, share};
 use activity::{NameId, Ns, Span};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -8,6 +9,7 @@ use trace::{LaneId, Trace};
 
 use crate::class::{Class, NEAR};
 use crate::communication::has_any;
+use crate::device::DeviceFigures;
 use crate::shapes::{self, ShapeRow};
 use crate::tables;
 
@@ -141,6 +143,27 @@ pub fn kind_of_work(kernel: &str) -> Option<&'static str> {
     let of = kinds.into_iter().find(|it| has_any(&low, it.1));
     of.map(|it| it.0)
 }
+
+/// How busy the GPU is in the time without a gap, and without others that are a tenth of that time each.
+pub fn beside_gap(f: &DeviceFigures, longest: Span, gaps: impl Iterator<Item = Span>) -> String {
+    let remaining = f.recorded_ns() - longest.len();
+    let long = gaps.filter(|it| *it != longest && FEW * it.len() >= remaining);
+    let long: Vec<Ns> = long.map(|it| it.len()).collect();
+    let time: Ns = long.iter().sum();
+    let busy = percent(share(f.busy_ns, remaining - time));
+    match long.len() {
+        0 => format!("the GPU is busy for {busy} of the remaining time"),
+        number => format!(
+            "of what remains {} {} {}, and the GPU is busy for {busy} of the rest",
+            counted(number as u64, "gap", "gaps"),
+            if number == 1 { "takes" } else { "take" },
+            duration(time),
+        ),
+    }
+}
+
+/// Gaps of a part like this are few.
+const FEW: Ns = 10;
 
 #[cfg(test)]
 mod tests {

@@ -17,7 +17,7 @@ use activity::{Copy, Direction, Ns, Span, What};
 use causes::graph::{CallId, OpId};
 use causes::stacks::{LineShare, StackCounts};
 use causes::{Bound, Gap, Group, Piece, Pieces, Shares, around, is_mpi, sum_by};
-use figures::DeviceFigures;
+use figures::{DeviceFigures, busy};
 use trace::{Measure, describe};
 use way::{Way, draws, way};
 
@@ -161,11 +161,9 @@ impl Placed {
             let next = next.map(|&op| around::op_in_sentence(scope.causes, op));
             next.map_or_else(String::new, |it| format!(" before {it}"))
         });
-        let rest = percent(share(f.busy_ns, f.recorded_ns() - gap.len()));
+        let rest = busy::beside_gap(f, gap, scope.gaps(f).map(|it| it.0.span));
         Some(Placed {
-            told: format!(
-                ", nearly all in one gap{before} (the GPU is busy for {rest} of the remaining time)"
-            ),
+            told: format!(", nearly all in one gap{before} ({rest})"),
             ends_with: if is_host { before } else { String::new() },
             batch,
             is_once: true,

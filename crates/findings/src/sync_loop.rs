@@ -95,7 +95,10 @@ fn title((f, waits): (&DeviceFigures, &Waits), by: Option<&str>, idle: Ns, bound
     let whose = by.map_or_else(String::new, |by| format!(" ({by})"));
     let apart = match bound - idle {
         more if 20 * more >= idle => {
-            format!(", and work apart for at most {} more", duration(more))
+            format!(
+                ", and keep operations apart for at most {} more",
+                duration(more)
+            )
         }
         _ => String::new(),
     };

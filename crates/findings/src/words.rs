@@ -268,7 +268,9 @@ impl Finding {
     fn of_step(&self, time: Ns) -> Ns {
         // Ranges that only launch are shorter than what they launch.
         self.step.map_or(time, |of| {
-            (share(time, of.all).min(1.0) * of.one as f64) as Ns
+            let part = (share(time, of.all).min(1.0) * of.one as f64) as Ns;
+            // It is told in all, too: no step has more of it than that brings.
+            part.min(time / of.count.max(1) as Ns)
         })
     }
 

@@ -21,7 +21,7 @@ use crate::report::{self, KnownGpus, Report};
 /// Tables and views, with what they hold.
 const SCHEMA: &str = include_str!("schema.sql");
 /// Which meaning its columns have: up by one when that of an old one changes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Writes the database. It is made in a temporary file first: SQLite writes where it likes, and `out` may be a pipe. The
 /// file loses its name at once, so that nothing stays of it however the process ends.
@@ -248,7 +248,7 @@ impl TableWriter<'_> {
                 insert.execute(params![
                     steps.process,
                     self.pid(steps.process),
-                    number,
+                    number + 1,
                     span.start,
                     span.end,
                     steps.steady.contains(&number),

@@ -38,7 +38,7 @@ CREATE TABLE gap_piece (
     gap INTEGER, device INTEGER, start_ns INTEGER, end_ns INTEGER, cause TEXT, idle_group TEXT, culprit_id INTEGER, certainty TEXT,
     next_operation INTEGER);
 
--- A step of a process. `is_steady`: not warm-up, and seen to its end.
+-- A step of a process, numbered from 1. `is_steady`: not warm-up, and seen to its end.
 CREATE TABLE step (process INTEGER, pid INTEGER, number INTEGER, start_ns INTEGER, end_ns INTEGER, is_steady INTEGER, shown_by TEXT);
 
 -- When a thread was seen on which stack, and the stacks: `depth` 0 is the innermost frame.

@@ -33,7 +33,7 @@ fn lines_of_words(state: &State, map: u16, headline: u16) -> (u16, u16) {
     let (most, details) = match (state.size.height, is_selected) {
         (0..9, _) => (0, 0),
         (9..20, _) => (0, 1),
-        (20..TALL, true) => (headline.clamp(2, 3), 3),
+        (20..TALL, true) => (headline.clamp(2, 3) + u16::from(is_mostly_beside), 3),
         // A sentence that ends before it says what to change is worth less than a row.
         (20..TALL, false) => {
             let least = (3 - map).max(headline.min(3));

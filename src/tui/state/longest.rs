@@ -68,8 +68,10 @@ impl State {
         self.focus.selection = last;
         let alike = last.row.and_then(RowKind::device).map(|device| {
             let usage = &self.model.run.trace.devices()[device].usage;
+            // What lies before its first operation and behind its last one is no gap of what is looked at.
+            let view = self.used(device).intersect(view);
             let all = usage.gaps_within(view);
-            let all = all.filter(|it| it.len() >= Trace::GAP_MIN);
+            let all = all.filter(|it| it.len() >= Trace::GAP_MIN && it.overlaps(view));
             all.fold([0; 3], |[all, alike, sum], it| {
                 // Those at the border lie partly out of view.
                 let here = it.intersect(view).len() as usize;

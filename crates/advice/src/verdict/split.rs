@@ -59,6 +59,8 @@ pub(super) struct Split {
     pub syncs: u64,
     /// Kernels, copies to and from memory of the host, and others.
     pub counts: [u64; 3],
+    /// All operations, memsets too.
+    pub operations: u64,
     /// Kernels that CUDA graphs launched.
     pub in_graphs: u64,
     /// Kernels by name: time.
@@ -122,6 +124,7 @@ impl Split {
                 f.h2d.count + f.d2h.count,
                 f.d2d.count + f.p2p.count,
             ],
+            operations: f.ops,
             ..Split::default()
         };
         *split.at(Bound::Nothing) = f.not_recorded_ns;
@@ -213,6 +216,7 @@ impl Split {
         add_each(&mut self.times, other.times);
         add_each(&mut self.groups, other.groups);
         add_each(&mut self.counts, other.counts);
+        self.operations += other.operations;
         add_each(&mut self.directions, other.directions);
         add(&mut self.waited_for, other.waited_for);
         add(&mut self.host_by, other.host_by);

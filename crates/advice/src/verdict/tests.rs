@@ -133,6 +133,13 @@ fn one_short_operation_is_too_little_to_judge() {
     };
     assert_eq!(few(3), "too little to judge: only 3 operations in 22.0 µs");
     assert!(few(5).starts_with("launch-bound"), "{}", few(5));
+    // A memset is an operation, too.
+    let mut scene = Scene::new();
+    scene.memset(1, 4, 0, 2_000);
+    scene.kernel("foo", 1, 4_000, 6_000);
+    scene.copy_of(pinned(Direction::D2H, 1, 4), 8_000, 10_000);
+    let text = verdict(&mut scene).text;
+    assert_eq!(text, "too little to judge: only 3 operations in 10.0 µs");
 }
 
 /// Sixteen kernels, before each of which the CPU is in one of eight ranges for 9 of 10 ms.

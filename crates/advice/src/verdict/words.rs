@@ -438,7 +438,7 @@ impl Told<'_> {
         let (split, of) = (self.split, self.whole());
         let percent_of = |time: Ns| percent(share(time, split.whole()));
         if split.is_single() {
-            let all = match split.counts[..2].iter().sum::<u64>() {
+            let all = match split.operations {
                 0 | 1 => "one operation".to_owned(),
                 many => format!("{many} operations"),
             };

@@ -542,6 +542,37 @@ fn values_that_are_read_within_a_step_leave_no_graph() {
     found[0].advice.must_have("fixed sizes");
 }
 
+/// A capture ends at a sync. One read a step may be at its end, and two are not.
+#[test]
+fn a_graph_around_a_step_holds_no_value_that_is_read_back() {
+    let told = |pieces: i64, is_torch: bool| {
+        let mut scene = self::pieces(pieces, "k");
+        if is_torch {
+            scene.range(RangeKind::CpuOp, "aten::is_nonzero", 0, 120_000, 131_000);
+        }
+        in_scope(&scene.trace(), None, PEAKS, |scope| {
+            let mut scope = scope.clone();
+            scope.steps = 12;
+            let found = all(&scope).into_iter();
+            let mut found = found.filter(|it| it.rule == Rule::LaunchBound);
+            let found = found.next().expect("launches");
+            let changes = found.change.iter().map(|it| it.to_string());
+            (found.advice, changes.collect::<Vec<_>>().join("; "))
+        })
+    };
+    let (advice, change) = told(1, true);
+    advice.must_lack("capture");
+    change.must_have("torch.cuda.graph around the step");
+    let (advice, change) = told(2, true);
+    advice.must_have(
+        "No capture can hold the value that aten::is_nonzero reads back within the step: take that out first.",
+    );
+    assert_eq!(change, "try torch.compile: mode=\"reduce-overhead\"");
+    let (advice, change) = told(2, false);
+    advice.must_have(" the copy of 4 B to the CPU within the step");
+    change.must_have("around what is launched between read-backs");
+}
+
 /// Kernels of 6 us that are waited for every 60: the CPU reads what they left in managed memory without a copy of its own.
 #[test]
 fn managed_memory_may_decide_what_is_launched_next() {
@@ -585,7 +616,7 @@ fn one_gap_that_holds_nearly_all_is_told_as_one() {
 }
 
 /// A kernel of 1 ms, 10 s of the CPU, and 100 kernels of 1 ms that begin 1.5 ms apart, but four 25 ms later: 101 ms in 250.5 without
-/// the one gap.
+/// the one gap, and in 148.5 without those of 25.5 ms.
 #[test]
 fn what_remains_beside_one_gap_has_the_others_in_it() {
     let mut scene = Scene::new();
@@ -596,7 +627,9 @@ fn what_remains_beside_one_gap_has_the_others_in_it() {
         scene.kernel("k", 1, at, at + 1_000_000);
     }
     let title = sick("no-cure", &mut scene).title;
-    title.must_have("(the GPU is busy for 40 % of the remaining time)");
+    title.must_have(
+        "(of what remains 4 gaps take 102 ms, and the GPU is busy for 68 % of the rest)",
+    );
 }
 
 #[test]

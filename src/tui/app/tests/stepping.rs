@@ -301,6 +301,31 @@ fn a_gap_that_holds_all_idle_time_is_once_where_no_steps_are() {
     );
 }
 
+/// Three repeats of ten kernels of 10 us, 20 us apart: nine gaps lie between ten, and what lies between repeats is of none.
+#[test]
+fn gaps_like_the_longest_lie_between_operations_of_what_is_looked_at() {
+    const US: Ns = 1_000;
+    let mut scene = Scene::new();
+    for repeat in 0..3 {
+        let begins = repeat * 300 * US;
+        for at in (0..10).map(|i| begins + (10 + i * 30) * US) {
+            scene.kernel("k", 7, at, at + 10 * US);
+        }
+        let ends = begins + 300 * US;
+        scene.range(RangeKind::Repeat, "loop", repeat as u32, begins, ends);
+    }
+    scene.range(RangeKind::Variant, "loop", 0, 0, 900 * US);
+    let mut app = App::of_trace(scene.trace(), None, gpus());
+    app.state.size = Size::new(120, 40);
+    app.prepare();
+    press(&mut app, "vL");
+    let told = screen(&mut app);
+    assert!(
+        told.contains("9 gaps like it: 100 % of idle time"),
+        "{told}"
+    );
+}
+
 #[test]
 fn the_longest_gap_is_that_of_all_gpus_and_again_the_next_one() {
     let mut app = two_gpus();

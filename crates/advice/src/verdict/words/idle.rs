@@ -255,7 +255,11 @@ impl Told<'_> {
         };
         let number = number.div_ceil(self.steps());
         if number < LAUNCHES_MIN {
-            return ["in launching and short CPU work".to_owned(), String::new()];
+            let text = match self.split.in_graphs {
+                0 => "in launching and short CPU work",
+                _ => "in launching CUDA graphs and short CPU work",
+            };
+            return [text.to_owned(), String::new()];
         }
         let text = format!("while the CPU launches {}", counted(number, one, many));
         // What is copied is launched the same way.
