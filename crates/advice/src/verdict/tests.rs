@@ -858,6 +858,13 @@ fn memory_says_where_tensors_were_without_any_operation() {
     assert_eq!(told(Some(false)), on_cpu);
     told(Some(true)).must_begin("tensors are on a GPU, but");
     assert_eq!(told(None), "no GPU operation was recorded");
+    let of = |name: &str| {
+        let mut scene = Scene::new();
+        scene.range(RangeKind::CpuOp, name, 0, 0, 1_000);
+        nothing_ran(&scene.trace())
+    };
+    of("aten::mkldnn_convolution").must_end(": convolutions ran on the CPU");
+    of("aten::conv2d").must_end("no GPU operation was recorded");
 }
 
 #[test]

@@ -45,9 +45,21 @@ pub fn nothing_ran(trace: &Trace) -> &'static str {
                 "tensors are on a GPU, but its operations were not recorded: profile with ProfilerActivity.CUDA"
             }
             Some(false) => "the GPU had no work: all tensors are on the CPU",
+            None if convolves_on_cpu(trace) => {
+                "no GPU operation was recorded: convolutions ran on the CPU"
+            }
+            None if trace.source.kind == SourceKind::Kineto && trace.lanes().is_empty() => {
+                "another program's trace, without an operation of a GPU"
+            }
             None => "no GPU operation was recorded",
         },
     }
+}
+
+/// Whether PyTorch did convolutions on the CPU: no GPU has its operator.
+fn convolves_on_cpu(trace: &Trace) -> bool {
+    let names = trace.names();
+    (0..names.len() as u32).any(|id| names.full(id) == "aten::mkldnn_convolution")
 }
 
 /// What takes this part of a class is named for the whole of it.

@@ -31,6 +31,9 @@ const CATEGORIES_MAX: usize = 40;
 /// Processes that one file may hold (only cuptop's own exports have more than one).
 const PROCESSES_MAX: i64 = 4096;
 
+/// What PyTorch calls convolutions on a CPU.
+const ON_CPU: &str = "aten::mkldnn_convolution";
+
 /// Events of the allocator that are looked at.
 const ALLOCATIONS_MAX: u64 = 10_000;
 
@@ -46,6 +49,10 @@ pub(super) struct Converter {
     pub(super) has_calls: bool,
     /// Whether there are times of a GPU as PyTorch's old profiler wrote them, by operator.
     pub(super) has_old_times: bool,
+    /// Whether convolutions ran on the CPU: there alone is such an operator.
+    pub(super) convolves_on_cpu: bool,
+    /// Whether any event has a category, or the name of an operator: others' traces have neither.
+    pub(super) is_of_pytorch: bool,
     /// How often memory was taken or given back on the CPU, and on a GPU.
     allocations: [u64; 2],
     /// Names from metadata: of processes by pid, of threads by pid and tid.
@@ -67,6 +74,8 @@ impl Converter {
         self.operations += later.operations;
         self.has_calls |= later.has_calls;
         self.has_old_times |= later.has_old_times;
+        self.convolves_on_cpu |= later.convolves_on_cpu;
+        self.is_of_pytorch |= later.is_of_pytorch;
         self.allocations[0] += later.allocations[0];
         self.allocations[1] += later.allocations[1];
         self.waiting.extend(later.waiting);
@@ -90,6 +99,7 @@ impl Converter {
             _ if event.category.0.is_empty() => return,
             _ => return self.leave_out(&event.category.0, 1),
         }
+        self.is_of_pytorch |= !event.category.0.is_empty() || event.name.0.contains("::");
         match event.category.0.as_ref() {
             "kernel" | "Kernel" => self.operation(event, Self::kernel),
             "gpu_memcpy" | "Memcpy" => self.operation(event, Self::copy),
@@ -100,7 +110,10 @@ impl Converter {
             "cuda_event" => self.span(event, Self::event),
             "overhead" => self.span(event, Self::overhead),
             "user_annotation" => self.range(event, RangeKind::Nvtx),
-            "cpu_op" | "Operator" => self.range(event, RangeKind::CpuOp),
+            "cpu_op" | "Operator" => {
+                self.convolves_on_cpu |= event.name.0.starts_with(ON_CPU);
+                self.range(event, RangeKind::CpuOp);
+            }
             "python_function" => self.range(event, RangeKind::Function),
             "" if event.pid == Some(id_of(OLD_GPU)) => self.has_old_times = true,
             "" | "Op" => match PendingEvent::of(event) {

@@ -60,6 +60,11 @@ impl Header {
         }
     }
 
+    /// Whether it says nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        self.devices.is_empty() && self.versions.is_empty() && self.base == 0
+    }
+
     fn version(&mut self, what: &str, version: Option<String>) {
         if let Some(version) = version {
             self.versions.push(format!("{what} {version}"));

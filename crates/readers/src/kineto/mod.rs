@@ -198,6 +198,10 @@ impl LoadedTrace {
                     ": an old profiler wrote the GPU's times of whole operators, which are not read; record with torch.profiler"
                 }
                 (_, Some(false)) => ": its tensors are all on the CPU",
+                (_, None) if converter.convolves_on_cpu => ": its convolutions ran on the CPU",
+                _ if !converter.is_of_pytorch && header.is_empty() => {
+                    ": it is another program's Chrome JSON, without categories"
+                }
                 _ => ": was the profiler told to record CUDA?",
             };
             let text = format!("{name} holds no operation of a GPU{asks}");

@@ -323,6 +323,33 @@ fn the_allocators_events_say_where_tensors_are() {
     }
 }
 
+/// On a CPU PyTorch has operators for convolutions that no GPU has.
+#[test]
+fn convolutions_that_ran_on_the_cpu_are_told() {
+    let told = |name: &str| {
+        let one = format!(
+            r#"{{"ph":"X","cat":"cpu_op","name":"{name}","pid":5,"tid":5,"ts":1,"dur":2,"args":{{}}}}"#
+        );
+        told(format!("[{one}]").as_bytes(), BLOCK).concat()
+    };
+    let on_cpu = "its convolutions ran on the CPU";
+    assert!(told("aten::mkldnn_convolution").contains(on_cpu));
+    assert!(!told("aten::conv2d").contains(on_cpu));
+}
+
+/// Ranges of a program's own tool, in the same format.
+#[test]
+fn a_trace_of_another_program_is_not_taken_for_pytorchs() {
+    let told = |name: &str, more: &str| {
+        let one = format!(r#"{{"ph":"X","name":"{name}","pid":5,"tid":5,"ts":1,"dur":2{more}}}"#);
+        told(format!("[{one}]").as_bytes(), BLOCK).concat()
+    };
+    let other = "another program's Chrome JSON";
+    assert!(told("WAIT_MMA", "").contains(other));
+    assert!(!told("WAIT_MMA", r#","cat":"user_annotation""#).contains(other));
+    assert!(!told("aten::add", "").contains(other));
+}
+
 /// What PyTorch wrote before it had Kineto: times of the GPU by operator, without a category.
 #[test]
 fn times_of_the_gpu_by_an_old_profiler_are_named() {
