@@ -243,6 +243,7 @@ impl<'t> ComparableCalls<'t> {
             let is_quick = !cases::FEW_MIN.is_reached_by(calls.span(*opening).len());
             let takes = cases::FEW_MIN.is_reached_by(calls.span(call).len())
                 && kind == CallKind::Memory
+                && !self.has_context.contains(&process)
                 && !self.graph.function(self.trace, call).contains("Host");
             let launched = || self.first.iter().any(|it| it.2);
             if cases::ONE_ALLOCATION.holds(is_quick && takes && !launched()) {
@@ -321,7 +322,7 @@ impl<'t> ComparableCalls<'t> {
             slow.extend(list[..quick].iter().copied().filter(is_slow));
             if let [only] = list[..]
                 && cases::FEW_MIN.is_reached_by(self.time(&only))
-                && cases::OPENING_CALL.holds(self.opens(&only))
+                && cases::OPENING_CALL.holds(self.opens(&only) || self.is_managed(*function))
             {
                 slow.push(only);
             }
@@ -461,6 +462,11 @@ impl<'t> ComparableCalls<'t> {
     /// Whether a function locks pages.
     fn locks(&self, function: Function) -> bool {
         pins(self.trace.names().full(function.1))
+    }
+
+    /// Whether a function takes managed memory, which is set up the first time.
+    fn is_managed(&self, function: Function) -> bool {
+        self.trace.names().full(function.1).contains("llocManaged")
     }
 
     fn is_of_kineto(&self) -> bool {

@@ -11,8 +11,8 @@
 //! waited for, and [`lines`] at which line the program was. [`nodes`] has who asked for what in a CUDA graph, and
 //! [`exchanges`] what MPI sends through the host. [`start_work`] has what is done but once, and [`uploads`] what is copied
 //! before the work. [`trips`] has what goes down and up again, and [`large_copies`] when copies were asked for. [`turns`] has
-//! threads that take turns, and [`gil`] those that wait for Python's lock. [`own_work`] has what kernels do by their names,
-//! [`tensor_cores`] what a card can do, and [`watching`] what recording may have cost.
+//! threads that take turns, [`driver`] the driver's own start, and [`gil`] threads that wait for Python's lock. [`own_work`] has
+//! what kernels do by their names, [`tensor_cores`] what a card can do, and [`watching`] what recording may have cost.
 
 pub mod breakdown;
 pub mod busy;
@@ -22,6 +22,7 @@ pub mod communication;
 pub mod conversions;
 pub mod counted;
 mod device;
+pub mod driver;
 pub mod exchanges;
 pub mod failed;
 pub mod fill;

@@ -9,11 +9,13 @@ use activity::{Ns, Overhead, Span};
 /// What the time goes to. What lies in several is the first one's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FirstWork {
+    Driver,
     Context,
     UnseenContext,
     Compiling,
     Loading,
     Pinning,
+    Managed,
     Memory,
     Staging,
     Trying,
@@ -35,12 +37,14 @@ pub struct StartWork {
     pub compiler: bool,
 }
 
-const WORKS: [&str; 12] = [
+const WORKS: [&str; 14] = [
+    "setting up the driver",
     "making the context",
     Overhead::CONTEXT,
     "compiling PTX in the driver",
     "loading GPU code",
     "pinning host memory",
+    "setting up managed memory",
     "first allocations and frees",
     "the first copy, which makes the staging buffer",
     "trying which algorithm is fastest",
@@ -64,16 +68,17 @@ impl StartWork {
         Span::union_len(self.spans.concat())
     }
 
-    /// All that took a twentieth of so much time, each with what it adds, and how long. What is named alone took no more
-    /// than its own time.
-    pub fn told(&self, time: Ns) -> (Ns, String) {
+    /// All that took a twentieth of so much time, or longer than the GPU's work, each with what it adds, and how long. What is named
+    /// alone took no more than its own time.
+    pub fn told(&self, time: Ns, work: Ns) -> (Ns, String) {
+        let is_long = |time: Ns| time >= work && cases::FEW_MIN.is_reached_by(time);
         let mut before = 0;
         let parts = (0..WORKS.len()).map(|at| {
             let until = Span::union_len(self.spans[..=at].concat());
             (at, until - std::mem::replace(&mut before, until))
         });
         let parts: Vec<(usize, Ns)> = parts
-            .filter(|it| it.1.saturating_mul(20) >= time && it.1 > 0)
+            .filter(|it| it.1 > 0 && (it.1.saturating_mul(20) >= time || is_long(it.1)))
             .collect();
         match parts[..] {
             [(at, _)] => (Span::union_len(self.spans[at].clone()), self.name(at)),

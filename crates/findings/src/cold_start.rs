@@ -37,6 +37,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         is_rebuilt: false,
         has: StartWork::default(),
     };
+    cold.add_driver();
     cold.add_loading();
     cold.add_first_calls();
     cold.add_first_operators();
@@ -55,7 +56,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     if !cases::COLD_MIN.is_reached_by(time) || !is_worth {
         return None;
     }
-    let (told, what) = cold.has.told(time);
+    let (told, what) = cold.has.told(time, whole);
     let inside = (scope.devices.iter())
         .map(|f| (idle_of_first(&cold, f), f.idle_ns))
         .max();
@@ -218,6 +219,16 @@ impl Cold<'_, '_> {
         free.min(f.recorded_ns() - f.work_ns())
     }
 
+    /// What the driver asks its files before the first call.
+    fn add_driver(&mut self) {
+        let is_start = self.is_of_start();
+        let all = figures::driver::set_up(self.scope.trace).into_iter();
+        for (place, asks) in all.filter(|_| is_start) {
+            let span = asks.iter().copied().reduce(Span::hull);
+            self.push_parts(FirstWork::Driver, span.unwrap_or_default(), &asks, place);
+        }
+    }
+
     /// Calls that load code or make a context, and overheads that are named so.
     fn add_loading(&mut self) {
         let trace = self.scope.trace;
@@ -290,6 +301,9 @@ impl Cold<'_, '_> {
                 _ if locks && span.len() >= CONTEXT_MAX => FirstWork::Pinning,
                 _ if self.opens(span, place) => FirstWork::Context,
                 _ if locks => FirstWork::Pinning,
+                What::Call(of) if trace.names().full(of.name).contains("llocManaged") => {
+                    FirstWork::Managed
+                }
                 What::Call(of) if first_use::is_allocation(trace.names().full(of.name)) => {
                     FirstWork::Memory
                 }

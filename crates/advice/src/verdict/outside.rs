@@ -6,6 +6,7 @@ use causes::first_use::pins;
 use causes::graph::OpId;
 use causes::stacks::StackCounts;
 use causes::{Causes, sum_by};
+use figures::driver;
 use rustc_hash::FxHashSet;
 use trace::{LaneKey, LaneKind, SourceKind, Trace, describe};
 
@@ -145,13 +146,14 @@ fn begins(trace: &Trace) -> Option<Ns> {
     records.chain(sampled).map(|it| it.start).min()
 }
 
-/// The parts of a stretch in which no thread is in a call, and the profiler does nothing.
+/// The parts of a stretch in which no thread is in a call, the driver does not set itself up, and the profiler does nothing.
 fn free(trace: &Trace, span: Span) -> Vec<Span> {
     let calls = trace.threads().flat_map(|(_, lane, _)| {
         let rows = lane.starting(span);
         rows.map(|row| lane.span(row))
     });
-    let taken = calls.chain(causes::profilers(trace, span));
+    let driver = driver::set_up(trace).into_iter().flat_map(|it| it.1);
+    let taken = calls.chain(causes::profilers(trace, span)).chain(driver);
     let taken = Span::merged(taken.map(|it| it.intersect(span)).collect());
     let mut from = span.start;
     let mut free = Vec::new();

@@ -606,6 +606,61 @@ fn what_takes_long_just_once_while_all_is_cold_is_no_work_of_the_host() {
 }
 
 #[test]
+fn a_managed_allocation_behind_a_copy_makes_no_context() {
+    // Memory and code come quickly, then a copy or none, and then managed memory that takes 20 ms.
+    let scene = |copies: bool, name: &str| {
+        let mut scene = Scene::new();
+        scene.call("cuMemAlloc_v2", 0, 240_000);
+        scene.call("cuModuleLoadDataEx", 1_000_000, 8_000_000);
+        if copies {
+            scene.call("cuMemcpyHtoDAsync_v2", 9_000_000, 9_058_000);
+            scene.copy(Direction::H2D, 1, 4_096, 9_060_000, 9_062_000);
+        }
+        scene.call(name, 12_000_000, 32_411_000);
+        scene.call("cuLaunchKernel", 33_000_000, 33_010_000);
+        scene.kernel("k", 1, 33_012_000, 73_012_000);
+        scene
+    };
+    let told = |copies| sick("cold-start", &mut scene(copies, "cuMemAllocManaged")).title;
+    told(true).must_have("setting up managed memory (20.4 ms)");
+    told(true).must_lack("context");
+    // Without a copy nothing says that there was a context.
+    told(false).must_have("making the context (20.4 ms)");
+}
+
+#[test]
+fn a_part_of_the_start_that_is_longer_than_all_work_is_told_whatever_its_share() {
+    let title = |launch: Ns| {
+        let mut scene = Scene::new();
+        scene.call("cudaMalloc", 0, 483_000_000);
+        let at = 490_000_000;
+        scene.call("cudaLaunchKernel", at, at + launch);
+        scene.kernel("k", 1, at + launch + 2_000, at + launch + 322_000);
+        sick("cold-start", &mut scene).title
+    };
+    title(17_800_000).must_have("making the context (483 ms) and loading GPU code (17.8 ms)");
+    title(900_000).must_have("spent on making the context; the");
+}
+
+#[test]
+fn what_the_driver_asks_before_the_first_call_is_its_start() {
+    let scene = |asks: &str| {
+        let mut scene = Scene::new();
+        for at in (0..200).map(|it| it * 5_000_000) {
+            scene.range(RangeKind::CpuOp, "open64", 0, at, at + 1_000);
+            scene.range(RangeKind::CpuOp, asks, 0, at + 2_000, at + 4_002_000);
+        }
+        scene.call("cudaMalloc", 1_000_000_000, 1_500_000_000);
+        scene.call("cudaLaunchKernel", 1_500_000_000, 1_500_005_000);
+        scene.kernel("k", 1, 1_500_006_000, 1_502_000_000);
+        scene
+    };
+    let told = |asks| sick("cold-start", &mut scene(asks)).title;
+    told("ioctl").must_begin("cold start: 1.30 s spent on setting up the driver (800 ms) and making the context (500 ms)");
+    told("read").must_begin("cold start: 500 ms spent on making the context;");
+}
+
+#[test]
 fn what_is_paid_before_the_first_operation_costs_the_gpu_nothing() {
     let mut scene = launches(0);
     let found = sick("cold-start", &mut scene);
