@@ -15,7 +15,7 @@ use ::program::{Framework, operators_cure};
 use activity::units::{self, bytes, duration, percent, share};
 use activity::{Copy, Direction, Ns, Span, What};
 use causes::graph::{CallId, OpId};
-use causes::stacks::{LineShare, StackCounts};
+use causes::stacks::{LineShare, NEARLY, StackCounts};
 use causes::{Bound, Gap, Group, Piece, Pieces, Shares, around, is_mpi, sum_by};
 use figures::{DeviceFigures, busy};
 use trace::{Measure, describe};
@@ -247,7 +247,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
     let at: Vec<Occurrence> = at.iter().map(|it| Occurrence::Gap(f.index, it.1)).collect();
     let what = label(scope, f, (group, time));
     let seen = (what == Group::Host.label()).then(|| seen_in(scope, f));
-    let (seen, is_spread, writes) = seen.unwrap_or_default();
+    let (seen, part, is_spread, writes) = seen.unwrap_or_default();
     let has_cure = is_managed || matches!(group, Group::SetUp | Group::Launch);
     let brings = !placed.is_once && placed.ends_with.contains("H2D");
     let found_at = scope.found(f.span_ns, time, &at);
@@ -298,7 +298,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
             match (placed.batch, &seen) {
                 (None, None) if !has_cure && !brings =>
                     ": what a cure saves is not known".to_owned(),
-                (_, line) => seen_at(line.as_ref()),
+                (_, line) => seen_for(line.as_ref(), part),
             },
         ),
         next: way.next(),
@@ -477,19 +477,28 @@ fn largest(
     is_worth.then_some((group, time))
 }
 
-/// The function that the CPU was seen in for most idle time, of a program without Python. Beside it whether many samples saw no function
-/// for most of that time, and whether most saw a library that writes files.
-fn seen_in(scope: &Scope, f: &DeviceFigures) -> (Option<LineShare>, bool, bool) {
+/// Where the CPU was seen, and for which part of the time where samples do not tell of all of it.
+fn seen_for(line: Option<&LineShare>, part: f64) -> String {
+    match line.filter(|_| part < NEARLY) {
+        Some(_) => format!("{}, for {} of that time", seen_at(line), percent(part)),
+        None => seen_at(line),
+    }
+}
+
+/// The function that the CPU was seen in for most idle time, of a program without Python, and for which part of it. Beside it whether
+/// many samples saw no function for most of that time, and whether most saw a library that writes files.
+fn seen_in(scope: &Scope, f: &DeviceFigures) -> (Option<LineShare>, f64, bool, bool) {
     let mut seen = StackCounts::default();
     for (gap, pieces) in scope.gaps(f) {
         let host = |it: &&Piece| scope.causes.group(gap, it) == Group::Host;
         let host = pieces.iter().filter(host);
-        host.for_each(|it| scope.causes.add_samples(gap.next, it.span, &mut seen));
+        scope.causes.add_work(gap.next, host, &mut seen);
     }
+    let part = seen.seen_part();
     let most = seen.at_work(scope.trace);
-    let is_spread = most.is_none() && seen.tell(scope.trace);
+    let is_spread = most.is_none() && part >= NEARLY && seen.tell(scope.trace);
     let writes = most.is_none() && seen.output(scope.trace).is_some();
-    (most.filter(LineShare::is_native), is_spread, writes)
+    (most.filter(LineShare::is_native), part, is_spread, writes)
 }
 
 /// The waits of the CPU that hold most of some idle time, where they are many. They do not say why it did

@@ -397,6 +397,7 @@ impl Split {
         waits: &mut FxHashSet<CallId>,
         (gap, pieces): (Gap, &[Piece]),
     ) {
+        let mut seen: FxHashMap<Bound, StackCounts> = FxHashMap::default();
         for piece in pieces {
             let length = piece.span.len();
             let group = causes.group(gap, piece);
@@ -420,9 +421,12 @@ impl Split {
                 }
             };
             if piece.cause.is_of_host() {
-                let seen = self.seen.entry(bound).or_default();
+                let seen = seen.entry(bound).or_default();
                 causes.add_samples(gap.next, piece.span, seen);
             }
+        }
+        for (bound, seen) in seen {
+            self.seen.entry(bound).or_default().add_gap(&seen);
         }
     }
 

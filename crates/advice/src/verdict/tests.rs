@@ -12,6 +12,7 @@ use causes::graph::Graph;
 use causes::stacks::LineShare;
 use figures::Peaks;
 use findings::{Says, Scope, Severity};
+use trace::SourceKind;
 use trace::testing::{Scene, Sentence, pinned, place};
 
 fn verdicts(scene: &mut Scene) -> Vec<Verdict> {
@@ -2074,4 +2075,93 @@ fn copies_are_launched_as_kernels_are() {
     };
     told(2).must_have("launches 40 kernels and 20 copies");
     told(10).must_lack("copies");
+}
+
+/// The same with what a profiler saw of the CPU at 1,000 looks a second at most: from when to when, how often, and in what.
+fn seen_by_nsys(scene: &mut Scene, seen: &[(i64, i64, i64, (&str, &str))]) -> Verdict {
+    let (mut defs, mut looks) = (Vec::new(), Vec::new());
+    for (id, (from, until, every, (file, function))) in (1..).zip(seen) {
+        let frame = Frame {
+            file: (*file).to_owned(),
+            function: (*function).to_owned(),
+            line: 0,
+        };
+        let (caller, frames) = (0, SampleDef::Frame { id, frame });
+        let frame = id;
+        defs.extend([frames, SampleDef::Stack { id, caller, frame }]);
+        looks.extend((*from..*until).step_by(*every as usize).map(|time| {
+            let (thread, stack, is_running) = (1, id, true);
+            StackSample {
+                time,
+                changed: vec![SeenAt {
+                    thread,
+                    stack,
+                    is_running,
+                }],
+            }
+        }));
+    }
+    let mut batch = scene.take();
+    let hz = 1_000;
+    batch.samples = Some(Samples {
+        series: 0,
+        defs,
+        looks,
+        sampling: Sampling {
+            hz,
+            ..Sampling::default()
+        },
+    });
+    let mut trace = scene.put(batch).trace();
+    trace.source.kind = SourceKind::Nsys;
+    let graph = Graph::new(&trace);
+    let causes = Causes::new(&trace, &graph);
+    let devices = figures::count(&trace, None, None);
+    find(&trace, &causes, (None, &devices), (&[], None), None).swap_remove(1)
+}
+
+#[test]
+fn samples_of_one_gap_tell_nothing_of_another_in_which_the_thread_did_not_run() {
+    const MS: i64 = 1_000_000;
+    let told = |every: i64| {
+        let mut scene = Scene::new();
+        for at in [0, 400 * MS, 741 * MS] {
+            scene.call("cudaLaunchKernel", at, at + 3_000);
+            scene.kernel("k", 1, at + 5_000, at + MS);
+        }
+        let conv = (402 * MS, 741 * MS, MS, ("main", "Conv2d"));
+        let looks = [(2 * MS, 400 * MS, every, ("main", "init")), conv];
+        seen_by_nsys(&mut scene, &looks).text
+    };
+    // 340 ms of 739 are seen where one look in eight is there in the other gap. Else both functions have about half.
+    told(8 * MS).must_have("46 % of it waiting for Conv2d in main");
+    told(MS).must_have("waiting for init in main");
+}
+
+#[test]
+fn what_a_runtime_brings_into_its_buffer_between_copies_is_staging() {
+    const MS: i64 = 1_000_000;
+    let told = |seen: (&str, &str), kernels: bool| {
+        let mut scene = Scene::new();
+        for at in (0..50).map(|it| it * 4 * MS) {
+            scene.call("cuMemcpyHtoDAsync_v2", at, at + 3_000);
+            scene.copy(Direction::H2D, 1, 16 << 20, at + 5_000, at + MS);
+            if kernels {
+                scene.call("cuLaunchKernel", at + MS, at + MS + 3_000);
+                scene.kernel("k", 1, at + MS + 5_000, at + MS + 10_000);
+            }
+        }
+        scene.call("cuLaunchKernel", 200 * MS, 200 * MS + 3_000);
+        scene.kernel("k", 1, 200 * MS + 5_000, 200 * MS + 10_000);
+        seen_by_nsys(&mut scene, &[(0, 200 * MS, MS, seen)])
+    };
+    let moves = ("<libnvc.so>", "__c_mcopy8_nt_avx2");
+    let found = told(moves, false);
+    assert_eq!(found.bound_by, Bound::Copy, "{}", found.text);
+    found.text.must_have("in staging and gaps before copies");
+    // Behind kernels it may bring anything; the program's own function works on the bytes; a libc's serves anybody.
+    assert_eq!(told(moves, true).bound_by, Bound::Host);
+    assert_eq!(told(("main", "fill"), false).bound_by, Bound::Host);
+    let libc = ("<libc.so.6>", "memcpy");
+    assert_eq!(told(libc, false).bound_by, Bound::Host);
 }

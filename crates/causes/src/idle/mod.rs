@@ -7,7 +7,7 @@
 //!
 //! `kinds` is the table of causes, and `groups` says what each is added up under. `gaps` finds them, and `explain` asks
 //! for one. `locks` finds calls that waited for another's. `walk` walks, `sum` adds up. `limits` has what the timeline's own launches and queues take, and `host` what a thread did between
-//! calls. `missing` finds operations that ran without leaving a record, and `slices` turns of another process. `seen` has the source lines that samples saw
+//! calls. `missing` finds operations that ran without leaving a record, and `slices` turns of another process, and `staging` what runtimes stage. `seen` has the source lines that samples saw
 //! meanwhile, and `words` says them.
 
 mod explain;
@@ -20,6 +20,7 @@ mod locks;
 mod missing;
 mod seen;
 mod slices;
+mod staging;
 mod sum;
 #[cfg(test)]
 mod tests;
@@ -73,6 +74,8 @@ pub struct Ready {
     first: OnceLock<FirstUse>,
     /// Whether stacks of some process were sampled.
     is_sampled: bool,
+    /// Whether those saw a runtime stage copies, once somebody asked.
+    stages: OnceLock<bool>,
     /// Calls and operations that a walk goes back through.
     steps: usize,
     /// By device: another process, which leaves no record, has it by turns.
@@ -91,6 +94,7 @@ impl Ready {
             loading: first_use::loading(trace, graph),
             first: OnceLock::new(),
             is_sampled: trace.processes().iter().any(|it| !it.sampled.is_empty()),
+            stages: OnceLock::new(),
             steps: match uses_many_devices(trace) {
                 true => STEPS,
                 false => usize::MAX,
@@ -319,6 +323,7 @@ impl<'a> Causes<'a> {
     pub fn pieces(&self, gap: Gap) -> Vec<Piece> {
         let mut pieces = self.walked(gap);
         self.put_turns(gap, &mut pieces);
+        self.put_staging(gap, &mut pieces);
         pieces
     }
 
@@ -367,6 +372,7 @@ impl<'a> Causes<'a> {
                     if self.is_recorded(device, gap) {
                         self.walk(gap, &mut pieces);
                         self.put_turns(gap, &mut pieces);
+                        self.put_staging(gap, &mut pieces);
                     }
                     for piece in &pieces {
                         walked.sums.add(self, gap, piece);

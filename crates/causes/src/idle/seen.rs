@@ -1,6 +1,6 @@
 //! What stack samples saw of the host while nothing ran.
 
-use super::{Cause, Causes};
+use super::{Cause, Causes, Piece};
 use crate::graph::{NONE, OpId};
 use crate::stacks::StackCounts;
 use activity::Span;
@@ -37,6 +37,19 @@ impl Causes<'_> {
             (process, self.trace.processes()[process].info.pid)
         });
         seen.add_samples(self.trace, process, thread, span);
+    }
+
+    /// Adds what it was seen doing in these pieces of one gap.
+    pub fn add_work<'p>(
+        &self,
+        next: OpId,
+        pieces: impl IntoIterator<Item = &'p Piece>,
+        seen: &mut StackCounts,
+    ) {
+        let mut here = StackCounts::default();
+        let pieces = pieces.into_iter();
+        pieces.for_each(|it| self.add_samples(next, it.span, &mut here));
+        seen.add_gap(&here);
     }
 
     /// Adds what that thread was seen doing in the call that launched an operation.

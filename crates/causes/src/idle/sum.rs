@@ -6,8 +6,8 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::{Cause, Causes, Certainty, Culprit, Gap, Group, Piece};
-use crate::graph::CallId;
-use crate::stacks::{LineShare, StackCounts};
+use crate::graph::{CallId, OpId};
+use crate::stacks::{LineShare, NEARLY, StackCounts};
 use activity::{NameId, Ns};
 use trace::{LaneId, describe};
 
@@ -130,6 +130,9 @@ struct SumKey {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sums {
     sums: FxHashMap<SumKey, (u64, Ns, StackCounts)>,
+    /// What was seen in the gap under way, by the operation that ends it.
+    seen: FxHashMap<SumKey, StackCounts>,
+    next: OpId,
 }
 
 impl Sums {
@@ -142,15 +145,26 @@ impl Sums {
             culprit: causes.named(piece),
             root: piece.root.and_then(|call| causes.call_name(call)),
         };
+        if std::mem::replace(&mut self.next, gap.next) != gap.next {
+            self.end_gap();
+        }
         let sum = self.sums.entry(key).or_default();
         sum.0 += 1;
         sum.1 += piece.span.len();
-        if piece.cause.is_of_host() {
-            causes.add_samples(gap.next, piece.span, &mut sum.2);
+        if piece.cause.is_of_host() && causes.ready.is_sampled {
+            let seen = self.seen.entry(key).or_default();
+            causes.add_samples(gap.next, piece.span, seen);
         }
     }
 
-    pub(super) fn rows(self, causes: &Causes<'_>) -> Vec<IdleCause> {
+    fn end_gap(&mut self) {
+        for (key, seen) in self.seen.drain() {
+            self.sums.entry(key).or_default().2.add_gap(&seen);
+        }
+    }
+
+    pub(super) fn rows(mut self, causes: &Causes<'_>) -> Vec<IdleCause> {
+        self.end_gap();
         let names = causes.trace.names();
         let mut rows: Vec<IdleCause> = self
             .sums
@@ -184,7 +198,10 @@ impl Sums {
         });
         for row in &mut rows {
             row.line = match row.cause {
-                Cause::Host | Cause::Pages => row.seen.at_work(causes.trace),
+                Cause::Host | Cause::Pages if row.seen.seen_part() >= NEARLY => {
+                    row.seen.at_work(causes.trace)
+                }
+                Cause::Host | Cause::Pages => None,
                 _ => row.seen.telling(causes.trace),
             };
         }

@@ -319,6 +319,9 @@ impl Causes<'_> {
             Cause::BlockingH2D | Cause::BlockingD2H | Cause::BlockingCopy => {
                 format!("the CPU waited in {name} for {time}: it returns when its copy is done")
             }
+            Cause::Staging if piece.culprit == Culprit::Nobody => {
+                format!("the CPU staged a copy outside CUDA for {time}, as samples show")
+            }
             Cause::Staging => format!("the CPU staged a pageable copy in {name} for {time}"),
             Cause::Pages => format!(
                 "the CPU used managed memory for {time}: its page faults moved pages right before and right after"

@@ -32,6 +32,10 @@ const HALF: f64 = 0.5;
 const NEARLY_ALL: f64 = 0.8;
 /// A thread whose samples stand for so much less than the time was off its processor. Slow clocks make them half as many.
 const OFF_CPU: Ns = 3;
+/// Of shorter stretches too few samples are expected to tell that by themselves.
+const OFF_MIN: Ns = 100_000_000;
+/// A line of so much of the time says what all of it goes to.
+pub const NEARLY: f64 = 0.9;
 
 /// Samples by stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,6 +45,10 @@ pub struct StackCounts {
     /// How long was looked at, and what of it samples stand for, where they meet threads only on their processors.
     looked: Ns,
     ran: Ns,
+    /// Samples of long stretches in which a thread was mostly off its processor, and how long those are: what it was seen at
+    /// elsewhere tells nothing of them.
+    off: FxHashMap<StackId, u64>,
+    off_ns: Ns,
 }
 
 /// The line at which most samples were, of so many.
@@ -151,6 +159,37 @@ impl StackCounts {
         self.all += other.all;
         self.looked += other.looked;
         self.ran += other.ran;
+        self.off_ns += other.off_ns;
+        for (&stack, &samples) in &other.off {
+            *self.off.entry(stack).or_default() += samples;
+        }
+    }
+
+    /// Adds what was seen in one gap.
+    pub fn add_gap(&mut self, gap: &StackCounts) {
+        if gap.looked >= OFF_MIN && OFF_CPU * gap.ran < gap.looked {
+            self.off_ns += gap.looked;
+            for (&stack, &samples) in &gap.stacks {
+                *self.off.entry(stack).or_default() += samples;
+            }
+        }
+        self.add(gap);
+    }
+
+    /// The part of the time that samples tell of.
+    pub fn seen_part(&self) -> f64 {
+        1.0 - self.off_ns as f64 / self.looked.max(1) as f64
+    }
+
+    /// Samples of stretches in which the thread was at work.
+    fn at_times(&self) -> StackCounts {
+        let left = |it: (&StackId, &u64)| (*it.0, it.1 - self.off.get(it.0).unwrap_or(&0));
+        let stacks: FxHashMap<_, _> = self.stacks.iter().map(left).filter(|it| it.1 > 0).collect();
+        StackCounts {
+            all: stacks.values().sum(),
+            stacks,
+            ..StackCounts::default()
+        }
     }
 
     /// Those with such a frame.
@@ -211,7 +250,12 @@ impl StackCounts {
         let is_blocked = OFF_CPU * self.ran < self.looked;
         let around = is_blocked.then(|| self.around(trace, NEARLY_ALL));
         let around = around.flatten().map(|it| LineShare { is_blocked, ..it });
-        around.or_else(|| self.telling(trace).filter(|_| !is_blocked))
+        around.or_else(|| match self.seen_part() {
+            _ if is_blocked => None,
+            1.0 => self.telling(trace),
+            part if part >= MOST => self.at_times().telling(trace),
+            _ => None,
+        })
     }
 
     /// Another line of the same function that has a third as many samples: they are too coarse to tell calls of microseconds apart.

@@ -27,6 +27,9 @@ const WRITERS: [(&str, &str); 9] = [
     ("adios2", "ADIOS"),
 ];
 
+/// Runtimes that stage copies of their own, by their files.
+const RUNTIMES: [&str; 5] = ["libnvc", "libnvomp", "libacc", "libomptarget", "libgomp"];
+
 fn has(it: &Frame, parts: &[&str]) -> bool {
     let names = format!("{} {}", it.file, it.function).to_lowercase();
     parts.iter().any(|part| names.contains(part))
@@ -47,6 +50,18 @@ fn builds(it: &Frame) -> bool {
 }
 
 impl StackCounts {
+    /// Whether most of them saw a runtime of OpenMP or OpenACC move bytes, and they are enough to tell.
+    pub(crate) fn are_of_staging(&self, trace: &Trace) -> bool {
+        let moves = |it: &Frame| has(it, &["memcpy", "memmove", "mcopy"]);
+        let is_runtimes = |it: &Frame| RUNTIMES.iter().any(|of| it.file.contains(of));
+        let staged = self.kept(|stack| {
+            let mut frames = trace.stacks().frames(stack);
+            let is_runtime = trace.stacks().frames(stack).any(is_runtimes);
+            frames.next().is_some_and(moves) && is_runtime
+        });
+        self.all >= SAMPLES_MIN && 2 * staged.all > self.all
+    }
+
     /// Those in which a compiler was at work. Looking for what was built, and importing the compiler, is no such work.
     pub(super) fn of_building(&self, trace: &Trace) -> StackCounts {
         let looks = |it: &Frame| has(it, &["importlib", "triton_key", "cache_key"]);

@@ -10,6 +10,7 @@ use activity::units::{duration, percent, share};
 use causes::Cause;
 use causes::asleep;
 use causes::first_use::{is_allocation, is_file_io, is_file_output, is_system_wait, pins};
+use causes::stacks::StackCounts;
 use figures::busy::mostly;
 use figures::steps::without_numbers;
 use findings::no_cure::{SPREAD, UNTRACED};
@@ -145,7 +146,11 @@ impl Told<'_> {
             }
             most => match (self.line, most) {
                 (Some(line), _) if line.is_blocked => (all, [self.blocked(), line.culprit()]),
-                (Some(line), _) => (all, [waiting, line.culprit()]),
+                (Some(line), _) => {
+                    let seen = self.split.seen.get(&self.bound);
+                    let part = seen.map_or(1.0, StackCounts::seen_part);
+                    ((all as f64 * part) as Ns, [waiting, line.culprit()])
+                }
                 (None, Some((_, time))) if self.output().is_some() => {
                     let library = self.output().unwrap_or_default();
                     (
