@@ -223,9 +223,8 @@ impl Cold<'_, '_> {
     fn add_driver(&mut self) {
         let is_start = self.is_of_start();
         let all = figures::driver::set_up(self.scope.trace).into_iter();
-        for (place, asks) in all.filter(|_| is_start) {
-            let span = asks.iter().copied().reduce(Span::hull);
-            self.push_parts(FirstWork::Driver, span.unwrap_or_default(), &asks, place);
+        for (place, span) in all.filter(|_| is_start) {
+            self.push(FirstWork::Driver, span, place);
         }
     }
 

@@ -33,6 +33,12 @@ const LONG_CALL: Ns = 1_000_000;
 const WAIT_LESS: &str = "wait only where the CPU needs a result";
 const TAKE_ONCE: &str = "take memory once, before the loop";
 
+/// What takes PTX for another GPU than the program was built for.
+const COMPILER: &str = "the driver's compiler of PTX: build for this GPU (nvcc -arch), so that the program brings machine code";
+
+/// Between two samples it may have done something else for longer.
+const SINCE_MAX: Ns = 20_000_000;
+
 /// What a range is called that has no name.
 const NAMELESS: &str = "?";
 
@@ -89,7 +95,8 @@ pub(super) fn told(trace: &Trace) -> (Option<String>, Vec<String>) {
     let habits = every.iter().flat_map(Work::habits);
     let told = told.chain(habits).chain(sampled(trace)).collect();
     let mut known = [&calls, &operators, &ranges].into_iter().flatten();
-    let most = known.find_map(Work::most);
+    let compiled = calls.as_ref().and_then(|it| it.compiling(trace));
+    let most = compiled.or_else(|| known.find_map(Work::most));
     // Of a thread that waits nobody is at work.
     let own = ranges
         .as_ref()
@@ -253,6 +260,33 @@ impl Work {
         })
     }
 
+    /// "62 % of the CPU's 608 ms is in the driver's compiler of PTX". Samples saw the thread there for longer than any call took.
+    fn compiling(&self, trace: &Trace) -> Option<String> {
+        let key = trace.lanes()[self.lane].key();
+        let LaneKind::Thread { thread } = key.kind else {
+            return None;
+        };
+        let sampled = &trace.processes()[key.process].sampled;
+        let is_its = |stack| {
+            let mut frames = trace.stacks().frames(stack);
+            frames.any(|it| it.file.contains("ptxjitcompiler"))
+        };
+        // Two in a row stand for the time between them: clocks that change move them apart.
+        let (mut before, mut was, mut time) = (self.span.start, false, 0);
+        for sample in sampled.within(thread, self.span) {
+            let since = sample.time - std::mem::replace(&mut before, sample.time);
+            let is = is_its(sample.stack);
+            let both = std::mem::replace(&mut was, is) && is;
+            time += if both { since.min(SINCE_MAX) } else { 0 };
+        }
+        let longest = self.by.values().map(|it| it.longest).max();
+        let part = share(time, self.span.len());
+        (Some(time) > longest && part >= BOUND_MIN).then(|| {
+            let (part, all) = (percent(part), duration(self.span.len()));
+            format!("{part} of the CPU's {all} is in {COMPILER}")
+        })
+    }
+
     /// "the thread waits in `select` for 100 % of 15.0 s".
     fn asleep(&self) -> Option<String> {
         let (name, it) = self.by.iter().max_by_key(|it| (it.1.time, it.0))?;
@@ -291,9 +325,11 @@ fn quoted(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::told;
-    use activity::{Ns, Range, RangeKind, What};
+    use activity::{
+        Frame, Ns, Range, RangeKind, SampleDef, SampledThread, Samples, Sampling, StackSample, What,
+    };
     use trace::SourceKind;
-    use trace::testing::Scene;
+    use trace::testing::{Scene, Sentence as _};
 
     const MS: Ns = 1_000_000;
 
@@ -404,6 +440,60 @@ mod tests {
         assert_eq!(most, "60 % of the CPU's 100 ms is in `aten::where`");
         let list = "CPU operators: `aten::where` 60.0 ms (10 of 6.00 ms), ";
         assert!(all[0].starts_with(list), "{all:?}");
+    }
+
+    /// An allocation of 170 ms, a copy 420 ms later, and between them looks that saw the driver's compiler until then, or nothing.
+    #[test]
+    fn a_driver_that_compiles_for_longer_than_any_call_takes_is_told_first() {
+        let said = |file: &str, until: Ns| {
+            let mut scene = Scene::new();
+            scene.call("cudaMalloc", 0, 170 * MS);
+            scene.call("cudaMemcpy", 590 * MS, 600 * MS);
+            let (id, caller) = (1, 0);
+            let frame = Frame {
+                file: file.to_owned(),
+                function: file.to_owned(),
+                line: 0,
+            };
+            let looks = (170 * MS..until)
+                .step_by(MS as usize)
+                .map(|time| StackSample {
+                    time,
+                    changed: vec![SampledThread {
+                        thread: 1,
+                        stack: 1,
+                        is_running: true,
+                    }],
+                });
+            let mut batch = scene.take();
+            batch.samples = Some(Samples {
+                series: 0,
+                defs: vec![
+                    SampleDef::Frame { id, frame },
+                    SampleDef::Stack {
+                        id,
+                        caller,
+                        frame: 1,
+                    },
+                ],
+                looks: looks.collect(),
+                sampling: Sampling {
+                    hz: 1_000,
+                    ..Sampling::default()
+                },
+            });
+            told(&scene.put(batch).trace()).0.expect("it works")
+        };
+        let compiler = "<libnvidia-ptxjitcompiler.so.1>";
+        // 419 of 600 ms.
+        let most = said(compiler, 590 * MS);
+        most.must_begin("70 % of the CPU's 600 ms is in the driver's compiler of PTX");
+        assert!(
+            most.starts_with("70 %") || most.starts_with("71 %"),
+            "{most}"
+        );
+        said(compiler, 300 * MS).must_have("is in the first `cudaMalloc`");
+        said("main", 590 * MS).must_have("is in the first `cudaMalloc`");
     }
 
     #[test]

@@ -152,7 +152,7 @@ fn free(trace: &Trace, span: Span) -> Vec<Span> {
         let rows = lane.starting(span);
         rows.map(|row| lane.span(row))
     });
-    let driver = driver::set_up(trace).into_iter().flat_map(|it| it.1);
+    let driver = driver::set_up(trace).into_iter().map(|it| it.1);
     let taken = calls.chain(causes::profilers(trace, span)).chain(driver);
     let taken = Span::merged(taken.map(|it| it.intersect(span)).collect());
     let mut from = span.start;

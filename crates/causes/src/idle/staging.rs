@@ -1,4 +1,4 @@
-//! Copies that a runtime stages itself, as those of OpenMP and OpenACC do: between two parts the CPU brings the next into a
+//! Copies that a runtime stages itself, as those of OpenMP and OpenACC do. Between two parts the CPU brings the next into a
 //! buffer, and no call shows it.
 
 use super::{Cause, Causes, Certainty, Gap, Piece};

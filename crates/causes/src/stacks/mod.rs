@@ -45,7 +45,7 @@ pub struct StackCounts {
     /// How long was looked at, and what of it samples stand for, where they meet threads only on their processors.
     looked: Ns,
     ran: Ns,
-    /// Samples of long stretches in which a thread was mostly off its processor, and how long those are: what it was seen at
+    /// Samples of long stretches in which a thread was mostly off its processor, and how long those are. What it was seen at
     /// elsewhere tells nothing of them.
     off: FxHashMap<StackId, u64>,
     off_ns: Ns,

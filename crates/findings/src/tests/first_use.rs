@@ -656,7 +656,7 @@ fn what_the_driver_asks_before_the_first_call_is_its_start() {
         scene
     };
     let told = |asks| sick("cold-start", &mut scene(asks)).title;
-    told("ioctl").must_begin("cold start: 1.30 s spent on setting up the driver (800 ms) and making the context (500 ms)");
+    told("ioctl").must_begin("cold start: 1.50 s spent on setting up the driver (999 ms) and making the context (500 ms)");
     told("read").must_begin("cold start: 500 ms spent on making the context;");
 }
 
