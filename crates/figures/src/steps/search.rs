@@ -23,8 +23,8 @@ pub(super) fn by_period(trace: &Trace, process: usize, window: Option<Span>) -> 
     };
     let symbols = |identity| operations::symbols(trace, lane, rows.clone(), identity);
     let repeats = |(symbols, uploads): (Vec<u32>, u32)| period::find(&symbols, uploads, by_turns);
-    // What one call launches together is a graph.
-    let is_first = |at: usize| at == 0 || id(at) != id(at - 1);
+    // What one call launches together is a graph. Without records of calls nobody knows.
+    let is_first = |at: usize| at == 0 || id(at) == 0 || id(at) != id(at - 1);
     let apart = |are_apart: &dyn Fn(usize) -> bool| {
         let (mut symbols, uploads) = symbols(Identity::Exact);
         let kinds = 1 + symbols.iter().max()?;
