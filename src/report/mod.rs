@@ -57,7 +57,7 @@ pub use expect::Checked;
 
 /// Which meaning the JSON's fields have: up by one when that of an old field changes. New fields alone
 /// leave it as it is.
-pub const SCHEMA: u32 = 6;
+pub const SCHEMA: u32 = 7;
 
 /// Everything that is said about a timeline.
 #[derive(Clone, Debug, Serialize)]

@@ -226,7 +226,7 @@ pub struct LateReport {
 /// A step on which a rank is late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LateStepReport {
-    /// Which of its steady steps, from 0.
+    /// Which of its steady steps, from 1.
     pub step: usize,
     /// When it came to that collective, by its own clock; it may lie in the next step.
     pub start_ns: Ns,
@@ -376,7 +376,7 @@ fn late_report(ranks: &JobAnalysis, late: &Lateness) -> LateReport {
         Pattern::Unknown => ("unknown", None),
     };
     let steps = late.steps.iter().map(|it| LateStepReport {
-        step: it.step,
+        step: it.step + 1,
         start_ns: it.start,
         by_ns: it.by,
     });

@@ -65,7 +65,7 @@ pub struct StepsReport {
 /// The step of median length of a kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TypicalStep {
-    /// Which, counted from 0 over all steps.
+    /// Which, counted from 1 over all steps.
     pub step: usize,
     /// When it began, in the timeline's own time.
     pub start_ns: Ns,
@@ -81,7 +81,7 @@ pub struct TypicalStep {
 /// A step that took far longer than its kind does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OddStep {
-    /// Which, counted from 0 over all steps.
+    /// Which, counted from 1 over all steps.
     pub step: usize,
     /// When it began, in the timeline's own time.
     pub start_ns: Ns,
@@ -93,7 +93,7 @@ pub struct OddStep {
 /// A step that took longer than the others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SlowStep {
-    /// Which, counted from 0 over all steps.
+    /// Which, counted from 1 over all steps.
     pub step: usize,
     /// When it began, in the timeline's own time.
     pub start_ns: Ns,
@@ -113,13 +113,13 @@ impl StepsReport {
 
     fn of_kind(trace: &Trace, causes: &Causes<'_>, steps: &Steps, kind: &StepKind) -> Self {
         let slow_step = |slow: &Slow| SlowStep {
-            step: slow.step,
+            step: slow.step + 1,
             start_ns: steps.spans[slow.step].start,
             time_ns: steps.spans[slow.step].len(),
             more: slow.text(),
         };
         let odd_step = |&step: &usize| OddStep {
-            step,
+            step: step + 1,
             start_ns: steps.spans[step].start,
             time_ns: steps.spans[step].len(),
             more_ns: steps.spans[step].len() - kind.median_ns,
@@ -235,7 +235,7 @@ impl TypicalStep {
             .into_iter()
             .zip(causes.shares_within(device, span));
         TypicalStep {
-            step,
+            step: step + 1,
             start_ns: span.start,
             time_ns: span.len(),
             busy_ns: parts.busy,
@@ -354,7 +354,7 @@ pub(super) fn section(page: &mut Page, report: &Report) {
         if steps.slow > 0 {
             let shown = steps.slowest.iter().take(SLOWEST_SHOWN);
             let told: Vec<String> = shown
-                .map(|s| format!("step {} {} ({})", s.step + 1, duration(s.time_ns), s.more))
+                .map(|s| format!("step {} {} ({})", s.step, duration(s.time_ns), s.more))
                 .collect();
             let number = count(steps.slow as u64);
             lines.push(format!("{number} slow: {}", told.join(" · ")));
@@ -398,6 +398,26 @@ mod tests {
         ];
         let words = "staging of a pageable copy 28.0 µs (copy), likely loading GPU code 14.0 µs (copy), loading GPU code 10.0 µs (copy)";
         assert_eq!(because(&rows), words);
+    }
+
+    /// Twenty steps of 10 ms, but the twelfth takes 40: the screen's strip counts from 1.
+    #[test]
+    fn steps_are_numbered_as_the_screen_numbers_them() {
+        let mut scene = Scene::new();
+        let mut at = 1_000_000;
+        for step in 1..=20 {
+            for (i, name) in (0..).zip(["forward", "loss", "backward"]) {
+                let start = at + i * 1_000_000;
+                scene.call("cudaLaunchKernel", start - 20_000, start - 10_000);
+                scene.kernel(name, 7, start, start + 900_000);
+            }
+            at += if step == 12 { 40_000_000 } else { 10_000_000 };
+        }
+        let report = Report::new(&scene.trace(), None, KnownGpus::default());
+        let steps = &report.steps[0];
+        let odd: Vec<usize> = steps.odd.iter().map(|it| it.step).collect();
+        let slow: Vec<usize> = steps.slowest.iter().map(|it| it.step).collect();
+        assert_eq!((odd, slow), (vec![12], vec![12]));
     }
 
     #[test]

@@ -305,7 +305,7 @@ mod tests {
             PredictionRow::new(Prediction { edit, outcome }, 10_000_000)
         };
         let answer = WhatIfReport {
-            schema: 6,
+            schema: 7,
             scope: ScopeReport {
                 steps: 3,
                 per: "run",
@@ -337,7 +337,7 @@ mod tests {
     fn where_no_operation_alone_matters_a_line_says_so() {
         let text = |faster: Option<Vec<Faster>>| {
             let answer = WhatIfReport {
-                schema: 6,
+                schema: 7,
                 scope: ScopeReport {
                     steps: 3,
                     per: "run",
