@@ -872,6 +872,27 @@ def copies_behind_the_work(made):
 
 
 @made
+def steps_that_wait_at_times(made):
+    """Thirty times the same twenty operations; behind every second time of three a wait, behind every third a longer one."""
+    for i in range(30):
+        for op in range(20):
+            made.op(f"k{op}", 100, 64)
+        made.now += [0, 30, 90][i % 3] * US
+
+
+@made
+def pieces_cut_at_random(made):
+    """Thirty steps that cut eight pictures each, of which some are turned: never the same ones."""
+    for i in range(30):
+        for picture in range(8):
+            made.op("cut", 100)
+            if (i * i + 3) * 2654435761 >> 13 + picture & 1 or picture == 1:
+                made.op("turn", 100)
+        for name in ["stack", "forth", "back", "learn"]:
+            made.op(name, 300)
+
+
+@made
 def pieces_of_all_lengths(made):
     """Three operations, and behind them no pause, one of 2 us and one of 38 us by turns."""
     for i in range(30):
@@ -1262,6 +1283,23 @@ def value_that_decides(made):
 def value_that_is_printed(made):
     """It is what `.item()` of PyTorch brings."""
     values(made, "aten::_local_scalar_dense")
+
+
+@made
+def graph_of_each_request(made):
+    """Thirty times an input of 300 bytes, a graph of two kernels, and its result of 192 bytes, which the CPU waits for."""
+    for i in range(30):
+        at = i * 60 * US
+        for _ in range(2):
+            made.call("cudaMemcpyAsync", at, at + US)
+            made.copy("h2d", 300, at + 2 * US, at + 3 * US)
+            at += US
+        made.call("cudaGraphLaunch", at, at + 2 * US)
+        for end in [8, 12]:
+            made.kernel("layer", at + (end - 4) * US, at + end * US)
+        made.call("cudaMemcpyAsync", at + 3 * US, at + 4 * US)
+        made.copy("d2h", 192, at + 13 * US, at + 14 * US)
+        made.call("cudaEventSynchronize", at + 5 * US, at + 17 * US)
 
 
 @made
@@ -1711,17 +1749,17 @@ def one_cold_pass(made):
 # Causes that are known by their names.
 
 
-def streams_and_the_default(made, events=False, behind=300 * US):
-    """Kernels of one block on four streams by turns, all launched ahead. A short one on the default stream, so long after
+def streams_and_the_default(made, events=False, behind=300 * US, count=24, streams=4):
+    """Kernels of one block on some streams by turns, all launched ahead. A short one on the default stream, so long after
     the beginning of each, stands between two of them."""
     made.put("d", 132, 3)
     now = 400 * US
-    for i in range(24):
+    for i in range(count):
         at = i * 10 * US
         if events:
             made.call("cudaStreamWaitEvent", at - 2 * US, at - US)
         made.call("cudaLaunchKernel", at, at + 3 * US)
-        made.kernel("part", now, now + 300 * US, stream=20 + i % 4, grid=1, block=64)
+        made.kernel("part", now, now + 300 * US, stream=20 + i % streams, grid=1, block=64)
         now += behind
         made.call("cudaLaunchKernel", at + 4 * US, at + 7 * US)
         made.kernel("mark", now, now + 2 * US, grid=1, block=64)
@@ -1732,6 +1770,12 @@ def streams_and_the_default(made, events=False, behind=300 * US):
 def streams_that_wait_by_events(made):
     """Streams of which each waits for an event before its kernel."""
     streams_and_the_default(made, events=True)
+
+
+@made
+def streams_that_wait_once(made):
+    """Five streams with a kernel each."""
+    streams_and_the_default(made, count=5, streams=5)
 
 
 @made

@@ -189,6 +189,10 @@ table! {
         BRINGS_DATA: Exception => ["fed_steps_and_a_line_of_log"];
         /// A piece whose launches two threads take by turns is one, too, where the larger one holds next to nothing beside such.
         TURNS_OF_THREADS: Exception => ["steps_of_two_threads_and_a_line_of_log"];
+        /// Pieces in which the same operations begin in the same order are steps, however often each comes.
+        OTHER_COUNTS: Exception => ["pieces_cut_at_random"];
+        /// Equal pieces of so many kinds of operations are steps however uneven.
+        MANY_OPERATIONS: Count = 16 or usize::MAX => ["steps_that_wait_at_times"];
         /// Of one operation again and again what lies between two waits of the CPU is a step.
         BETWEEN_WAITS: Exception => ["one_operation_between_waits"];
         /// A few pieces with all of the common one and more are alike, too: steps in which more was done.
@@ -297,6 +301,8 @@ table! {
         FEW_WAITS: Exception => ["recorded_sync_points", "five_large_batches"];
         /// Few waits count from this number on. One is between a program's two parts, two are their ends.
         FEW_WAITS_MIN: Count = 3 or 0 => ["three_large_batches"];
+        /// Where each graph has input of its own, what comes back is a result, and ends no loop.
+        REQUESTS: Exception => ["graph_of_each_request"];
         /// With managed memory the CPU may read without a copy what it waited for.
         MAY_READ_MANAGED: Exception => ["managed_memory_decides"];
         /// Work of the CPU that takes over 1 ms behind a wait may need what the CPU waited for.
@@ -351,6 +357,8 @@ table! {
     "default-stream" {
         /// Where a stream is told to wait for an event meanwhile, the program says itself what waits for what.
         EVENT_ORDERS: Exception => ["streams_that_wait_by_events"];
+        /// So many streams need wait for it but once each.
+        STREAMS_WAIT: Count = 4 or usize::MAX => ["streams_that_wait_once"];
         /// A stream of which something runs beside the default stream's work does not wait for that.
         RUNS_BESIDE_DEFAULT: Exception => ["streams_beside_the_default_stream"];
     }

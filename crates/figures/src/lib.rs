@@ -48,6 +48,7 @@ pub mod steps;
 pub mod tables;
 pub mod tensor_cores;
 pub mod trips;
+pub mod tuning;
 pub mod turns;
 pub mod uploads;
 pub mod variants;

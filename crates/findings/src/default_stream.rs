@@ -25,7 +25,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let default = describe::default_stream(scope.trace, f.index)?;
     let order = Order::of(scope, f, default);
     let waits: usize = order.streams.values().map(|it| it.waits.len()).sum();
-    if order.streams.len() < 2 || !cases::LOOP_MIN.is_reached_by(waits) {
+    let streams = order.streams.len();
+    let is_often = cases::LOOP_MIN.is_reached_by(waits);
+    if streams < 2 || !is_often && !cases::STREAMS_WAIT.is_reached_by(streams) {
         return None;
     }
     let (spans, least) = order.together(scope, f, default);
@@ -41,7 +43,6 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !cases::LARGE_SHARE.is_reached_by(f.part(saving)) {
         return None;
     }
-    let streams = order.streams.len();
     let line = order.seen.telling(scope.trace);
     let graph = scope.causes.graph();
     let at = order.streams.values().flat_map(|it| &it.waits);

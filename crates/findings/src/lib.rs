@@ -64,6 +64,7 @@ mod throttled;
 mod through_host;
 mod tiny_copies;
 mod training_mode;
+mod tuning;
 mod turns;
 mod under_filled;
 mod unfused;
@@ -452,6 +453,7 @@ rules! {
     Offloading "offloading" Device(offload::check) [] "working in chunks";
     OptimizerLaunches "optimizer-launches" Device(optimizer::check) [] "a fused optimizer";
     OptimizerKernels "optimizer-kernels" Device(optimizer_passes::check) [] "a fused optimizer";
+    Tuning "tuning" Device(tuning::check) [] "tuning once";
     Turns "turns" Device(turns::check) [] "launching from processes";
     LostRecords "lost-records" Timeline(lost_records::check) [] "";
     Asleep "asleep" Device(asleep::check) [] "";

@@ -87,8 +87,28 @@ impl Framework {
             it.1.iter().any(has) || it.0 == Framework::Jax && is_jitted()
         };
         let found = NAMES.iter().find(is_one);
-        found.map_or(Framework::Cuda, |it| it.0)
+        let found = found.map_or(Framework::Cuda, |it| it.0);
+        match found {
+            Framework::PyTorch if copies_itself(trace) => Framework::Cuda,
+            found => found,
+        }
     }
+}
+
+/// So many such copies are made in a loop.
+const OWN_MIN: usize = 8;
+
+/// Whether most copies are calls of `cudaMemcpy`, which PyTorch never makes: a library below Python copies, and allocates by itself.
+fn copies_itself(trace: &Trace) -> bool {
+    let of = |word: &str| {
+        let is_it =
+            |what: What| matches!(what, What::Call(it) if trace.names().full(it.name) == word);
+        let threads = trace.threads();
+        let rows = threads.flat_map(|(id, lane, _)| lane.kept().map(move |row| (id, row)));
+        rows.filter(|it| is_it(trace.what(it.0, it.1))).count()
+    };
+    let own = of("cudaMemcpy");
+    own >= OWN_MIN && own > of("cudaMemcpyAsync")
 }
 
 /// Whether a kernel is called as OpenACC or OpenMP calls what it makes of a region.
@@ -162,6 +182,22 @@ mod tests {
                 scene.kernel(kernel, 1, at * 1_000, at * 1_000 + 500);
             }
             assert_eq!(arch_option(&scene.trace()), option, "{kernels:?}");
+        }
+    }
+
+    #[test]
+    fn a_library_below_pytorch_copies_by_itself() {
+        for (call, number, expected) in [
+            ("cudaMemcpy", 9, Framework::Cuda),
+            ("cudaMemcpy", 7, Framework::PyTorch),
+            ("cudaMemcpyAsync", 9, Framework::PyTorch),
+        ] {
+            let mut scene = trace::testing::Scene::new();
+            scene.name("aten::add");
+            for at in 0..number {
+                scene.call(call, at * 1_000, at * 1_000 + 500);
+            }
+            assert_eq!(Framework::of(&scene.trace()), expected, "{call} {number}");
         }
     }
 

@@ -2,8 +2,8 @@
 
 use super::words::{NO_KERNEL, TOO_LITTLE};
 use super::{AnswerScope, Answered, Bound, Verdict, instead, outside};
-use activity::Ns;
 use activity::units::{duration, share};
+use activity::{Ns, Span};
 use causes::Causes;
 use findings::{Finding, Rule, Severity};
 use trace::{Trace, describe};
@@ -45,9 +45,13 @@ pub fn lead(
     };
     // All that ran, also before the steps: those alone are a part of it.
     let ran = trace.operations_extent().map_or(0, |it| it.len());
-    let ran = ran.max(whole.span_ns);
+    let is_lost = whole.text.starts_with(instead::NO_VERDICT);
+    // What left no records ran for as long as its launches say.
+    let lost = if is_lost { launched(trace, causes) } else { 0 };
+    let ran = ran.max(whole.span_ns).max(lost);
     let told = outside::told(trace, causes).into_iter();
     let outside = told.map(|(time, text)| (time, text.clone(), text, None));
+    let outside = outside.filter(|_| !is_lost);
     // What a loader does before all is known by its name.
     let computes = matches!(whole.bound_by, Bound::Compute | Bound::Memory);
     let loads = || describe::loads(trace, whole.scope.start_ns).is_some();
@@ -70,7 +74,7 @@ pub fn lead(
     let are_few = !cases::LAUNCH_OPS_MIN.is_reached_by(causes.graph().ops.len())
         && !whole.text.starts_with(TOO_LITTLE);
     let is_held_up = matches!(whole.bound_by, Bound::Launch | Bound::Sync);
-    let is_told = computes || is_uncured || is_held_up || are_few || whole.idle >= IDLE;
+    let is_told = computes || is_uncured || is_held_up || are_few || is_lost || whole.idle >= IDLE;
     // What some steps wait for is next to nothing of it.
     let is_all = |it: &Finding| whole.bound_by == Bound::Host && it.bound_ns > ALL * ran;
     let cold = cold.filter(|it| is_told || !it.next.is_empty() || is_all(it));
@@ -81,7 +85,7 @@ pub fn lead(
     let ends = outside::given_back(trace).map_or(0, |it| it.0);
     let is_long = |it: &(Ns, String, String, Option<&str>)| {
         let of = match it.3 {
-            Some(_) if is_little => whole.span_ns,
+            Some(_) if is_little && !is_lost => whole.span_ns,
             _ => ran,
         };
         let time = if it.3.is_some() { it.0 + ends } else { it.0 };
@@ -134,7 +138,16 @@ fn tail<'n>(whole: &Verdict, trace: &Trace) -> Option<(Ns, String, String, Optio
     is_long.then(|| (behind, told.clone(), told.clone(), None))
 }
 
-/// Whether a headline tells what kernels wait for or do.
+/// From the first launch to the end of the last.
+fn launched(trace: &Trace, causes: &Causes<'_>) -> Ns {
+    let calls = &causes.graph().calls;
+    let launched = causes::launched(trace, causes.graph()).into_iter();
+    let hull = launched.map(|it| calls.span(it)).reduce(Span::hull);
+    hull.map_or(0, |it| it.len())
+}
+
+/// Whether a headline tells what kernels wait for or do, or that nobody knows it.
 fn is_told(verdict: &Verdict) -> bool {
-    !verdict.frames[0].is_empty() && !verdict.text.starts_with(NO_KERNEL)
+    let is_lost = verdict.text.starts_with(instead::NO_VERDICT);
+    is_lost || !verdict.frames[0].is_empty() && !verdict.text.starts_with(NO_KERNEL)
 }

@@ -11,6 +11,9 @@ use figures::failed::{self, Failed};
 use figures::lost::Lost;
 use trace::Trace;
 
+/// How a headline begins where records are missing.
+pub(super) const NO_VERDICT: &str = "no verdict";
+
 /// Puts it there: `verdicts` are those of all devices together and of each.
 pub(super) fn put(
     verdicts: &mut [Verdict],
@@ -81,7 +84,7 @@ fn instead(
         true => " · open the export as it was made, or record again",
         false => "",
     };
-    let text = format!("no verdict: {}{cure}", lost.text());
+    let text = format!("{NO_VERDICT}: {}{cure}", lost.text());
     Some((Bound::Unknown, text, Some(lost)))
 }
 

@@ -8,7 +8,7 @@ use causes::stacks::StackCounts;
 use causes::{Causes, sum_by};
 use figures::driver;
 use rustc_hash::FxHashSet;
-use trace::{LaneKey, LaneKind, SourceKind, Trace, describe};
+use trace::{LaneId, LaneKey, LaneKind, SourceKind, Trace, describe};
 
 /// It is told from so long on, where it is also a tenth of the recording. The profiler's own start is no matter of the program.
 const OUTSIDE_MIN: Ns = 500_000_000;
@@ -91,18 +91,35 @@ pub(super) fn given_back(trace: &Trace) -> Option<(Ns, String)> {
     let calls = trace.threads().flat_map(|(id, lane, _)| {
         let rows = lane.starting(behind);
         rows.filter_map(move |row| match trace.what(id, row) {
-            What::Call(it) => Some((it.name, lane.span(row))),
+            What::Call(it) => Some((it.name, lane.span(row), id)),
             _ => None,
         })
     });
-    let calls: Vec<(NameId, Span)> = calls.collect();
+    let calls: Vec<(NameId, Span, LaneId)> = calls.collect();
     let time = Span::union_len(calls.iter().map(|it| it.1).collect());
     if time < GIVEN_BACK_MIN || !cases::LARGE_SHARE.is_reached_by(share(time, all)) {
         return None;
     }
     let by = sum_by(calls.iter().map(|it| (it.0, it.1.len())));
     let most = by.first().filter(|it| it.1 > time / 2);
-    let most = most.map(|it| format!(", most of it in {}", trace.names().short(it.0)));
+    let resets = |name: NameId| trace.names().full(name).contains("Reset");
+    // What the reset took down, the next call that needs it makes anew.
+    let makes = |name: NameId, sum: Ns| {
+        let first = |lane: LaneId| calls.iter().find(|it| it.2 == lane && resets(it.0));
+        let is_behind = |it: &(NameId, Span, LaneId)| {
+            it.0 == name
+                && 2 * it.1.len() > sum
+                && first(it.2).is_some_and(|of| of.1.end <= it.1.start)
+        };
+        !resets(name) && calls.iter().any(is_behind)
+    };
+    let most = most.map(|&(name, sum)| {
+        let anew = match makes(name, sum) {
+            true => ", which makes the context anew after a reset",
+            false => "",
+        };
+        format!(", most of it in {}{anew}", trace.names().short(name))
+    });
     let time_told = duration(time);
     let told = match pinning(trace, ops.start).filter(|it| *it >= time) {
         Some(pinned) => format!(
@@ -332,6 +349,25 @@ mod tests {
             format!("3.00 s pinning memory before the first operation, {behind} one, {freed}");
         assert_eq!(told(3 * S), both);
         assert_eq!(told(S / 2), format!("{behind} operation, {freed}"));
+    }
+
+    #[test]
+    fn a_call_after_a_reset_makes_the_context_anew() {
+        let told = |calls: [&str; 2]| {
+            let mut scene = Scene::new();
+            scene.call("cudaLaunchKernel", 0, 5_000);
+            scene.kernel("k", 7, 6_000, S);
+            scene.call(calls[0], S, S + S / 20);
+            scene.call(calls[1], S + S / 10, S + S / 4);
+            given_back(&scene.trace()).expect("a sixth of it").1
+        };
+        let text = "200 ms in CUDA calls after the last operation, most of it in cudaFree";
+        let anew = ", which makes the context anew after a reset";
+        assert_eq!(
+            told(["cudaDeviceReset", "cudaFree"]),
+            format!("{text}{anew}")
+        );
+        assert_eq!(told(["cudaEventDestroy", "cudaFree"]), text);
     }
 
     #[test]

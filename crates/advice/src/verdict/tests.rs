@@ -1330,6 +1330,40 @@ fn a_start_leads_before_short_steps_that_wait() {
     led(40_000_000).1.must_begin("sync-bound");
 }
 
+/// Graph launches over 54 ms that left no records, and two copies: a start of over ten times that leads.
+#[test]
+fn a_long_start_leads_where_records_are_missing() {
+    let led = |start: Ns| {
+        let mut scene = Scene::new();
+        for at in (0..10).map(|i| i * 6_000_000) {
+            scene.call("cudaGraphLaunch", at, at + 4_000);
+        }
+        for at in [1_000_000, 2_000_000] {
+            scene.call("cudaMemcpyAsync", at, at + 4_000);
+            scene.copy(Direction::H2D, 7, 4096, at + 4_000, at + 9_000);
+        }
+        let trace = scene.trace();
+        let graph = Graph::new(&trace);
+        let causes = Causes::new(&trace, &graph);
+        let devices = figures::count(&trace, None, None);
+        let mut all = find(&trace, &causes, (None, &devices), (&[], None), None);
+        let cold = Finding {
+            rule: Rule::ColdStart,
+            bound_ns: start,
+            title: "cold start".to_owned(),
+            ..Finding::default()
+        };
+        lead(&mut all, (&trace, &causes), &[&cold]);
+        (all[0].text.clone(), all[0].beside.concat())
+    };
+    let (text, beside) = led(700_000_000);
+    assert_eq!(text, "cold start");
+    beside.must_begin("no verdict: 10 of 10 graph launches");
+    led(500_000_000)
+        .0
+        .must_begin("no verdict: 10 of 10 graph launches");
+}
+
 #[test]
 fn what_takes_many_times_as_long_as_kernels_is_told_before_them() {
     let loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";

@@ -421,6 +421,8 @@ struct Found {
     is_closed: bool,
     /// Whether what marks them holds only a part of each.
     is_part: bool,
+    /// Whether their operations are so many, and so equal, that nothing else has them.
+    is_sure: bool,
     /// What each was for, where that is known.
     batches: Vec<Batch>,
 }
@@ -455,6 +457,7 @@ impl Found {
             spans,
             is_closed: false,
             is_part: false,
+            is_sure: false,
             batches,
         }
     }

@@ -3,7 +3,8 @@
 //! An operation that is done once in every step cuts the sequence into steps. So each operation that
 //! occurs at regular distances is tried as such an *anchor*. The sequence is cut before each of its
 //! occurrences, and what lies between is compared with the commonest piece. At least two and a quarter of
-//! all must be exactly equal. The others need not be, so that a step that also logs is still a step.
+//! all must be exactly equal. The others need not be, so that a step that also logs is still a step. None need be where the
+//! operations begin in the same order in most: some of them then come more often in one than in another.
 //! Pieces that are something else (an evaluation) may lie between. What comes before and behind is
 //! start-up and tail.
 //!
@@ -19,7 +20,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Operations in a row that make an anchor.
 const ROWS: [usize; 4] = [1, 2, 4, 8];
@@ -33,6 +34,8 @@ pub(super) struct Units {
     pub(super) units: Vec<Range<usize>>,
     /// Operations of the commonest one.
     pub(super) length: usize,
+    /// Whether most are exactly equal, and of so many operations that no chance makes them so.
+    pub(super) is_sure: bool,
 }
 
 /// A way to cut the sequence that holds.
@@ -186,16 +189,23 @@ fn cut(symbols: &[u32], places: &[usize], uploads: u32) -> Option<Cut> {
     // Of two kinds by turns, one without data, neither is an iteration.
     let has_upload = |unit: &Range<usize>| symbols[unit.clone()].iter().any(|&it| it < uploads);
     let brings = most_are(&units, has_upload);
+    let model = &symbols[model];
+    let is_many = cases::MANY_PIECES.is_reached_by(units.len());
+    let begins = first_seen(model);
+    let is_repeated = equal >= 2 && !cases::NEVER_EQUAL.holds(4 * equal < units.len());
+    let are_in_order = || is_many && begin_alike(symbols, &units);
     let holds = cases::STEPS_MIN.is_reached_by(units.len())
-        && equal >= 2
-        && !cases::NEVER_EQUAL.holds(4 * equal < units.len())
+        && (is_repeated || cases::OTHER_COUNTS.holds(are_in_order()))
         && cases::REPEATED_MIN.is_reached_by((units.len() - 1) * model.len())
         && cases::PURE_SHARE.is_reached_by(inside as f64 / region as f64)
         && is_covered;
     holds.then(|| Cut {
         units: Units {
-            units,
+            is_sure: is_many
+                && 4 * equal >= 3 * units.len()
+                && cases::MANY_OPERATIONS.is_reached_by(begins.len()),
             length: model.len(),
+            units,
         },
         odd,
         uploads: brings,
@@ -205,6 +215,37 @@ fn cut(symbols: &[u32], places: &[usize], uploads: u32) -> Option<Cut> {
 /// Whether three of four are so.
 fn most_are(units: &[Range<usize>], is_so: impl Fn(&Range<usize>) -> bool) -> bool {
     4 * units.iter().filter(|it| is_so(it)).count() >= 3 * units.len()
+}
+
+/// What is in less than half of the pieces is another operation each time, such as a product of another size. It must be a
+/// small part of them.
+const OTHERS: usize = 20;
+
+/// Whether most pieces have the same operations, and those begin in the same order, however often each comes.
+fn begin_alike(symbols: &[u32], units: &[Range<usize>]) -> bool {
+    let firsts = units.iter().map(|it| first_seen(&symbols[it.clone()]));
+    let mut firsts: Vec<Vec<u32>> = firsts.collect();
+    let mut held: FxHashMap<u32, usize> = FxHashMap::default();
+    for &it in firsts.iter().flatten() {
+        *held.entry(it).or_default() += 1;
+    }
+    held.retain(|_, pieces| 2 * *pieces >= units.len());
+    let all = units.iter().flat_map(|it| &symbols[it.clone()]);
+    let others = all.clone().filter(|it| !held.contains_key(it)).count();
+    let mut orders: FxHashMap<&[u32], usize> = FxHashMap::default();
+    for first in &mut firsts {
+        first.retain(|it| held.contains_key(it));
+        *orders.entry(first).or_default() += 1;
+    }
+    let most = orders.into_values().max().unwrap_or(0);
+    4 * most >= 3 * units.len() && OTHERS * others <= all.count()
+}
+
+/// A piece's operations, each once, in the order in which they come first.
+fn first_seen(piece: &[u32]) -> Vec<u32> {
+    let mut seen = FxHashSet::default();
+    let firsts = piece.iter().copied().filter(|it| seen.insert(*it));
+    firsts.collect()
 }
 
 /// The piece that is there most often, and how often.

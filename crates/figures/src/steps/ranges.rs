@@ -412,6 +412,7 @@ fn of_repeats(trace: &Trace, process: usize, window: Option<Span>, group: &Group
         spans,
         is_closed: true,
         is_part: false,
+        is_sure: false,
         batches: Vec::new(),
     })
 }
@@ -461,6 +462,7 @@ fn of_group(
         // The next step is not seen to begin.
         is_closed: false,
         is_part: is_part && from != Origin::ProfilerStep,
+        is_sure: false,
         batches: Vec::new(),
         from,
     })

@@ -50,12 +50,12 @@ pub(super) fn by_period(trace: &Trace, process: usize, window: Option<Span>) -> 
     let period = of_nodes.then(|| apart(&is_first)).flatten().or(period);
     // Of one operation again and again those are a step that lie between two waits of the CPU.
     let is_one = period.as_ref().is_none_or(|it| it.length == 1);
-    let (units, from) = match is_one.then(between_waits).flatten() {
-        Some(Units { units, length }) => (units, Origin::Waits { operations: length }),
-        None => {
-            let Units { units, length } = period?;
-            (units, Origin::Period { operations: length })
-        }
+    let of = is_one.then(between_waits).flatten().map(|it| (it, true));
+    let (of, waits) = of.or(period.map(|it| (it, false)))?;
+    let (units, operations) = (of.units, of.length);
+    let from = match waits {
+        true => Origin::Waits { operations },
+        false => Origin::Period { operations },
     };
     // What else lies between two steps is of the first.
     let starts = units.iter().map(|unit| span(unit.start).start);
@@ -67,6 +67,7 @@ pub(super) fn by_period(trace: &Trace, process: usize, window: Option<Span>) -> 
         // Whether what follows belongs to it is not known.
         is_closed: false,
         is_part: false,
+        is_sure: of.is_sure,
         batches: Vec::new(),
     })
 }
@@ -81,6 +82,7 @@ pub(super) fn finish(
         from,
         mut spans,
         is_closed,
+        is_sure,
         batches,
         ..
     } = found;
@@ -118,7 +120,7 @@ pub(super) fn finish(
         spans,
         steady,
     };
-    hold(trace, window, all, &mut steps)?;
+    hold(trace, window, (all, is_sure), &mut steps)?;
     steps.is_driven = steps.from == Origin::Period { operations: 1 }
         && driven::is_so(trace, process, steps.steady_span());
     Some(steps)
@@ -126,7 +128,12 @@ pub(super) fn finish(
 
 /// Puts to steps what they hold of all that the process did on GPUs. `None` where a period holds too little, or loops that
 /// follow each other.
-fn hold(trace: &Trace, window: Option<Span>, all: Span, steps: &mut Steps) -> Option<()> {
+fn hold(
+    trace: &Trace,
+    window: Option<Span>,
+    (all, is_sure): (Span, bool),
+    steps: &mut Steps,
+) -> Option<()> {
     let process = steps.process;
     let is_period = matches!(steps.from, Origin::Period { .. } | Origin::Waits { .. });
     let operations = ProcessOperations::new(trace, process, steps.spans.len());
@@ -134,8 +141,10 @@ fn hold(trace: &Trace, window: Option<Span>, all: Span, steps: &mut Steps) -> Op
         let (median, deviation) = steps.deviation()?;
         let limit = cases::ODD_TIMES.value() * median;
         let all = steps.steady().iter();
+        // What waits for data at times is as uneven as that.
+        let is_uneven = deviation > median && !is_sure;
         let (usual, long): (Vec<Span>, Vec<Span>) = all.partition(|it| it.len() as f64 <= limit);
-        if cases::UNEVEN_PERIOD.holds(deviation > median)
+        if cases::UNEVEN_PERIOD.holds(is_uneven)
             || !operations::keeps_kernels(&operations, &usual, &long)
             || cases::SWEEP_OF_SIZES.holds(operations::grow(&operations, steps.steady()))
         {

@@ -1003,6 +1003,49 @@ fn pieces_that_differ_by_more_than_their_median_are_no_repeats() {
 }
 
 #[test]
+fn equal_pieces_of_many_operations_are_steps_however_uneven() {
+    // As a program that waits for data: no pause, one of 30 µs and one of 90 µs by turns. Behind 20 operations of 110 ns each the
+    // median is 32.2 µs, the deviation 44.5 µs.
+    let made = |operations: usize| {
+        let mut program = Program::new();
+        for step in 0..30 {
+            program.starts.push(program.now);
+            for op in 0..operations {
+                program.op(&format!("k{op}"), 64, 100);
+            }
+            program.now += [0, 30, 90][step % 3] * 1_000;
+        }
+        let made = program.starts.clone();
+        program.steps().map(|it| starts(&it) == made)
+    };
+    assert_eq!([12, 20].map(made), [None, Some(true)]);
+}
+
+#[test]
+fn steps_may_do_some_operations_more_often_than_others_do() {
+    // As a benchmark of a kernel within each step, or pictures of which some are turned. No two steps are equal. Each has so many
+    // operations of its own among some 170, as products of another size.
+    let made = |others: u32| {
+        let mut program = Program::new();
+        for step in 0..24 {
+            program.starts.push(program.now);
+            program.op("load", 64, 300);
+            for _ in 0..70 + step % 12 * 2 + step / 12 {
+                program.op("clear", 64, 100);
+                program.op("mix", 64, 50);
+            }
+            for other in 0..others {
+                program.op(&format!("own{step} {other}"), 64, 100);
+            }
+            program.op("sum", 64, 100);
+        }
+        let made = program.starts.clone();
+        program.steps().is_some_and(|it| starts(&it) == made)
+    };
+    assert_eq!([0, 1, 12].map(made), [true, true, false]);
+}
+
+#[test]
 fn copies_before_the_work_are_no_steps() {
     // Twelve copies of 100 ns before a kernel that takes a hundred times, or half of, what they do together.
     let made = |kernel: Ns| {

@@ -519,7 +519,9 @@ fn what_nobody_writes_between_rounds_may_stay_on_the_gpu() {
                     _ => Copy { to: memory, ..copy },
                 };
                 let end = at + 6_710_886;
-                scene.call("cudaMemcpy", at, end);
+                // PyTorch has no other call for copies.
+                let calls = ["cudaMemcpy", "cudaMemcpyAsync"];
+                scene.call(calls[usize::from(kernel.contains("at::"))], at, end);
                 scene.copy_of(copy, at, end);
                 if direction == Direction::H2D {
                     scene.call("cudaLaunchKernel", end + 2_000, end + 6_000);

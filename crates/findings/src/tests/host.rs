@@ -423,6 +423,32 @@ fn a_value_may_decide_what_is_launched_next() {
     assert_eq!((found.says, found.refused), (None, None));
 }
 
+/// A graph with so many bytes of input, whose result of as many the CPU waits for.
+#[test]
+fn what_a_graph_makes_of_its_input_is_a_result_and_ends_no_loop() {
+    let scene = |bytes: u64| {
+        let mut scene = Scene::new();
+        for at in (0..30).map(|i| i * 60_000) {
+            scene.call("cudaMemcpyAsync", at, at + 1_000);
+            scene.copy_of(pinned(Direction::H2D, 1, bytes), at + 2_000, at + 3_000);
+            scene.call("cudaGraphLaunch", at + 1_500, at + 3_500);
+            scene.kernel("layer", 1, at + 5_000, at + 9_000);
+            scene.kernel("layer", 1, at + 9_000, at + 13_000);
+            scene.call("cudaMemcpyAsync", at + 4_000, at + 5_000);
+            scene.copy_of(pinned(Direction::D2H, 1, bytes), at + 13_500, at + 14_500);
+            scene.call("cudaEventSynchronize", at + 6_000, at + 17_000);
+        }
+        sick("sync-in-loop", &mut scene)
+    };
+    let found = scene(300);
+    found
+        .advice
+        .must_begin("Each graph launch has input of its own");
+    assert_eq!((found.cure, found.change.len()), ("batching requests", 0));
+    // A flag that is set back before each round is no input: it may end the loop.
+    assert_eq!(scene(4).cure, "reading it less often");
+}
+
 /// Values that come back one by one, and then kernels: no kernel lies between two of the reads.
 #[test]
 fn values_that_come_back_before_all_kernels_take_no_turns_with_them() {

@@ -65,6 +65,27 @@ fn a_default_stream_that_keeps_streams_apart() {
     cured("default-stream", &mut by_turns(true, "work", 0));
 }
 
+/// Streams with one kernel each, all launched ahead, and one on the default stream behind each.
+#[test]
+fn of_many_streams_each_need_wait_for_the_default_stream_but_once() {
+    let scene = |streams: i64| {
+        let mut scene = Scene::new();
+        scene.device(h200());
+        for i in 0..streams {
+            let (at, begin) = (i * 10_000, 400_000 + i * 300_900);
+            scene.call("cudaLaunchKernel", at, at + 3_000);
+            scene.shaped(launch(1, 64), "part", 20 + i as u32, begin, begin + 300_000);
+            scene.call("cudaLaunchKernel", at + 4_000, at + 7_000);
+            scene.shaped(launch(1, 1), "mark", 7, begin + 300_000, begin + 300_900);
+        }
+        scene
+    };
+    // The first waits for nothing. The others need take no longer than the longest, or than the default stream's.
+    let found = sick("default-stream", &mut scene(5));
+    found.title.must_begin("4 streams run one after another");
+    cured("default-stream", &mut scene(4));
+}
+
 #[test]
 fn what_the_default_stream_copies_or_sets_is_named_by_its_call() {
     let mut scene = Scene::new();
@@ -425,6 +446,20 @@ fn samples_of_a_compiler_before_a_first_launch_are_a_cold_start() {
     let found = sick("cold-start", &mut scene("/opt/lib/libLLVM-14.so"));
     found.title.must_have("spent on compiling kernels;");
     cured("cold-start", &mut scene("/opt/lib/libmesh.so"));
+}
+
+#[test]
+fn an_autotuner_at_work_all_along_is_told_and_none_at_the_start() {
+    let tuner = "/usr/lib/python3/site-packages/triton/runtime/autotuner.py#run";
+    let scene = |looks: i64| seen(&[(1, &[("/w/mix.py", 30), (tuner, 229)], looks, true)]);
+    let found = sick("tuning", &mut scene(40));
+    // Of 40 looks the last comes behind the last kernel. All that time is the autotuner's.
+    found.title.must_begin(
+        "Triton's autotuner tries configurations all along, in 39 of 39 stack samples (100 %)",
+    );
+    found.title.must_have("mix.py:30");
+    assert_eq!(found.bound_ns, 390_010_000);
+    cured("tuning", &mut scene(8));
 }
 
 #[test]

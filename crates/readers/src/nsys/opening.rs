@@ -1,4 +1,5 @@
-//! A context that is made where no call was recorded: between two calls, while the driver asks the system hundreds of times.
+//! A context that is made where no call was recorded: between two calls, while the driver asks the system hundreds of times. Where
+//! calls of the system were not recorded, only a pause behind what the runtime asks as its first call begins shows it.
 
 use rustc_hash::FxHashMap;
 
@@ -17,18 +18,20 @@ const ASKED_MAX: usize = 1 << 16;
 const PAUSE_MAX: Ns = 50_000_000;
 const QUICK: Ns = 20_000_000;
 
+/// Behind the runtime's own question nothing but a context is made, unless that takes longer.
+const ALONE_MAX: Ns = 300_000_000;
+const RUNTIME_ASKS: &str = "cuModuleGetLoadingMode";
+
 /// Calls that need no context, and begin what does.
-const QUESTIONS: [&str; 3] = [
-    "cuModuleGetLoadingMode",
-    "cudaGetDeviceProperties",
-    "cuInit",
-];
+const QUESTIONS: [&str; 3] = [RUNTIME_ASKS, "cudaGetDeviceProperties", "cuInit"];
 
 /// The time between two calls of a process, and the thread of the latter.
 struct Pause {
     span: Span,
     thread: i64,
     asked: Vec<Span>,
+    /// Whether it lies behind the process's first call, which is the runtime's own.
+    is_runtimes: bool,
 }
 
 /// Where a process most likely made its context: its part of the ids, the thread, how often it asked.
@@ -42,14 +45,17 @@ struct Opening {
 /// Puts down where processes most likely made their contexts without a call. A window of OpenGL asks the driver as often.
 pub(super) fn read(tables: &Tables, reader: &mut RowReader<'_>) -> rusqlite::Result<()> {
     let draws = reader.functions.values().any(|it| it.contains("Graphics"));
-    if draws || !tables.has("OSRT_API") {
+    if draws {
         return Ok(());
     }
     for it in openings(tables)? {
         let Some(&process) = reader.processes.get(&it.process) else {
             continue;
         };
-        let name = format!("{}: {} calls of ioctl", Overhead::CONTEXT, it.asked);
+        let name = match it.asked {
+            0 => Overhead::CONTEXT.to_owned(),
+            asked => format!("{}: {asked} calls of ioctl", Overhead::CONTEXT),
+        };
         let what = What::Overhead(Overhead {
             name: reader.gather.name(process, &name),
             thread: (it.thread & 0xff_ffff) as u32,
@@ -65,6 +71,18 @@ fn openings(tables: &Tables) -> rusqlite::Result<Vec<Opening>> {
     if pauses.is_empty() {
         // Calls of the system may be by the million.
         return Ok(Vec::new());
+    }
+    if !tables.has("OSRT_API") {
+        let alone = pauses
+            .into_iter()
+            .filter(|(_, it)| it.is_runtimes && it.span.len() <= ALONE_MAX);
+        let alone = alone.map(|(process, Pause { span, thread, .. })| Opening {
+            process,
+            thread,
+            span,
+            asked: 0,
+        });
+        return Ok(alone.collect());
     }
     let mut known: FxHashMap<i64, bool> = FxHashMap::default();
     let columns = ["start", "end", "globalTid", "nameId"];
@@ -133,15 +151,13 @@ fn pauses(tables: &Tables) -> rusqlite::Result<FxHashMap<i64, Pause>> {
             let asks = QUESTIONS.iter().any(|it| names[at - 1].starts_with(it));
             let longest = found.get(&process).map_or(CONTEXT_MIN, |it| it.span.len());
             if asks && span.len() >= longest {
-                let asked = Vec::new();
-                found.insert(
-                    process,
-                    Pause {
-                        span,
-                        thread,
-                        asked,
-                    },
-                );
+                let pause = Pause {
+                    span,
+                    thread,
+                    asked: Vec::new(),
+                    is_runtimes: at == 1 && names[0].starts_with(RUNTIME_ASKS),
+                };
+                found.insert(process, pause);
             }
         }
     }
@@ -171,6 +187,17 @@ mod tests {
     /// A program asks what the GPU can do from 1 to 2 ms, and calls something else from 200 ms on, for so long. Between them its
     /// thread asks the system so often, 0.4 ms apart, from 20 ms on.
     fn found(calls: [&str; 2], takes: Ns, asked: i64, thread: i64) -> Vec<(Ns, Ns, usize)> {
+        found_in("OSRT_API", calls, takes, asked, thread)
+    }
+
+    /// The same, with the system's calls in a table of this name.
+    fn found_in(
+        table: &str,
+        calls: [&str; 2],
+        takes: Ns,
+        asked: i64,
+        thread: i64,
+    ) -> Vec<(Ns, Ns, usize)> {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.sqlite");
         let sql = format!(
@@ -179,10 +206,10 @@ mod tests {
              CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER, nameId INTEGER);
              INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (600000000, 600010000, 16777217, 5),
                  (200000000, 200000000 + {takes}, 16777217, 2), (1000000, 2000000, 16777217, 1);
-             CREATE TABLE OSRT_API (start INTEGER, end INTEGER, globalTid INTEGER, nameId INTEGER);
+             CREATE TABLE {table} (start INTEGER, end INTEGER, globalTid INTEGER, nameId INTEGER);
              WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < {asked} - 1)
-             INSERT INTO OSRT_API SELECT 20000000 + i * 400000, 20100000 + i * 400000, {thread}, 3 FROM n;
-             INSERT INTO OSRT_API VALUES (5000000, 6000000, 16777217, 4), (190000000, 190100000, 16777217, 3);",
+             INSERT INTO {table} SELECT 20000000 + i * 400000, 20100000 + i * 400000, {thread}, 3 FROM n;
+             INSERT INTO {table} VALUES (5000000, 6000000, 16777217, 4), (190000000, 190100000, 16777217, 3);",
             calls[0], calls[1]
         );
         let made = rusqlite::Connection::open(&path).and_then(|it| it.execute_batch(&sql));
@@ -192,6 +219,20 @@ mod tests {
         found
             .map(|it| (it.span.start, it.span.end, it.asked))
             .collect()
+    }
+
+    #[test]
+    fn behind_the_runtimes_own_question_a_pause_makes_a_context_though_nobody_asks() {
+        const MS: Ns = 1_000_000;
+        let of = |first, takes| found_in("NONE", [first, "cudaMalloc_v3020"], takes, 9, 16_777_217);
+        assert_eq!(
+            of("cuModuleGetLoadingMode", 100_000),
+            [(2 * MS, 200 * MS, 0)]
+        );
+        // A call that takes long enough to have made it; what a program asks, behind which it may do anything.
+        assert_eq!(of("cuModuleGetLoadingMode", 90 * MS), []);
+        assert_eq!(of("cudaGetDeviceProperties_v2_v12000", 100_000), []);
+        assert_eq!(of("cuInit", 100_000), []);
     }
 
     #[test]
