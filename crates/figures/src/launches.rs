@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use activity::{Ns, Span};
+use activity::{Ns, Span, What};
 use causes::first_use;
-use causes::graph::{CallId, Graph};
-use trace::{CallIndex, Trace};
+use causes::graph::{CallId, CallKind, Graph, NONE};
+use trace::{CallIndex, LaneId, Trace};
 
 /// How long operations waited from the start of their host call to their own start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -75,6 +75,48 @@ pub fn streams_anew(trace: &Trace, graph: &Graph, part: Span) -> Option<(u64, Ns
     }
     let is_loop = cases::LOOP_MIN.is_reached_by(made.min(destroyed));
     is_loop.then_some(((made + destroyed) as u64, time))
+}
+
+/// Launches that return only when their kernel is over.
+#[derive(Clone, Debug, Default)]
+pub struct Blocked {
+    /// The kernels, with what the call of each takes.
+    pub at: Vec<(Ns, (LaneId, usize))>,
+    /// What the calls take beyond a launch, in ns.
+    pub waited: Ns,
+}
+
+/// A shorter kernel may be over before its launch returns; and about what a launch takes at least.
+const LONG: Ns = 5_000;
+const LAUNCH: Ns = 2_000;
+
+/// Those of a device, where nearly all launches of kernels that take a while are such.
+pub fn blocked(
+    trace: &Trace,
+    graph: &Graph,
+    device: usize,
+    window: Option<Span>,
+) -> Option<Blocked> {
+    let (mut found, mut others) = (Blocked::default(), 0);
+    for (id, lane) in trace.streams_of(device) {
+        let rows = window.map_or(lane.kept(), |w| lane.starting(w));
+        for (row, activity) in trace.activities(id, rows) {
+            let call = graph.call_at((id, row));
+            let is_long = matches!(activity.what, What::Kernel(_)) && activity.span.len() >= LONG;
+            if !is_long || call == NONE || graph.calls.kind[call as usize] != CallKind::Launch {
+                continue;
+            }
+            let own = graph.calls.span(call);
+            if activity.span.end > own.end {
+                others += 1;
+                continue;
+            }
+            found.at.push((own.len(), (id, row)));
+            found.waited += (own.len() - LAUNCH).max(0);
+        }
+    }
+    let is_so = cases::LOOP_MIN.is_reached_by(found.at.len()) && found.at.len() >= 19 * others;
+    is_so.then_some(found)
 }
 
 fn delay(waits: &[Span]) -> LaunchDelay {

@@ -12,8 +12,10 @@
 //! [`exchanges`] what MPI sends through the host. [`start_work`] has what is done but once, and [`uploads`] what is copied
 //! before the work. [`trips`] has what goes down and up again, and [`large_copies`] when copies were asked for. [`turns`] has
 //! threads that take turns, [`driver`] the driver's own start, and [`gil`] threads that wait for Python's lock. [`own_work`] has
-//! what kernels do by their names, [`tensor_cores`] what a card can do, and [`watching`] what recording may have cost.
+//! what kernels do by their names, and [`attention`] what goes through memory of it. [`tensor_cores`] has what a card can do, and
+//! [`watching`] what recording may have cost.
 
+pub mod attention;
 pub mod breakdown;
 pub mod busy;
 pub mod class;

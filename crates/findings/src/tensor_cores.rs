@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::limits::{full, name, time};
 use super::scope::Config;
-use super::{Finding, Says, Scope, Severity, configs};
+use super::{Change, Finding, Rule, Says, Scope, Severity, configs};
 use crate::thresholds;
 use activity::occupancy::blocks;
 use activity::text::counted;
@@ -36,11 +36,13 @@ fn without_tensor<'a>(
     };
     let is_counted = |it: &&&Config| {
         let name = full(scope, it).to_ascii_lowercase();
-        is_sampled
-            && it.row.class == Class::Compute
-            && idles(it, 1.0)
-            && has_any(&name, "gemm matmul fprop dgrad wgrad")
-            && !has_any(&name, "dgemm zgemm f64")
+        let multiplies = || {
+            it.row.class == Class::Compute
+                && has_any(&name, "gemm matmul fprop dgrad wgrad")
+                && !has_any(&name, "dgemm zgemm f64")
+        };
+        let is_dot = || configs::is_worth(scope, f, it.row.total_ns) && dot(scope, it).is_some();
+        is_sampled && idles(it, 1.0) && (multiplies() || is_dot())
     };
     let counted: Vec<&Config> = all.iter().filter(is_counted).copied().collect();
     let is_much = |of: &[&Config]| configs::is_worth(scope, f, time(of));
@@ -70,6 +72,14 @@ fn without_tensor<'a>(
     is_much(&of).then_some((of, how))
 }
 
+/// Where a kernel of Triton multiplies matrices, where its source can be read here.
+fn dot(scope: &Scope, it: &Config) -> Option<String> {
+    scope.sources(None).within(full(scope, it), &["tl.dot("])
+}
+
+/// Measured on an H200: what Triton makes of a product in fp32 was 11 times as slow as that in TF32. It reaches half of what a library's does.
+const OF_TRITON: f64 = 2.0;
+
 /// Whether a kernel of attention multiplies parts of fp32 on tensor cores.
 fn is_split(scope: &Scope, it: &Config) -> bool {
     let name = full(scope, it).to_ascii_lowercase();
@@ -96,10 +106,15 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let (of_most, most) = by_name.into_values().max_by_key(|it| (it.0, it.1.first))?;
     let is_split = is_split(scope, most);
     let is_half = is_half(full(scope, most));
+    let dot = dot(scope, most).filter(|_| configs::is_sampled(scope, f));
     let precision = precision(scope, info, most, &all)?;
     // Where the GPU waits for the CPU, faster kernels alone bring little; a card may multiply in TF32 no faster.
     let waits = cases::LARGE_SHARE.is_reached_by(f.part(f.idle_ns));
     let by_card = times(info, precision).filter(|_| !is_half && !is_split);
+    let by_card = by_card.map(|[least, most]| match dot {
+        Some(_) => [least, OF_TRITON * most],
+        None => [least, most],
+    });
     let known = by_card.filter(|_| !waits);
     let part = configs::kernel_time(scope, f);
     let of_it = part.of_it(time(&of));
@@ -145,7 +160,20 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             .then(|| times(info, "TF32").map(|it| saved(scope, &of, it)[1]))
             .flatten(),
         says: (!is_half).then(|| Says::of_kernels(f, why)),
+        instead_of: if dot.is_some() {
+            &[Rule::LatencyBound]
+        } else {
+            &[]
+        },
         change: match info.capability.0 {
+            _ if dot.is_some() => scope
+                .changes("tl.dot: input_precision=\"tf32\"", None)
+                .into_iter()
+                .map(|it| Change {
+                    place: dot.clone(),
+                    ..it
+                })
+                .collect(),
             // Its words are those of TF32.
             _ if is_half || !precision.contains("TF32") => Default::default(),
             // Its kernels are chosen while an engine is built.

@@ -139,3 +139,88 @@ fn passes_that_go_through_all_rows_again_want_a_kv_cache() {
     assert!(of(512, 8, "at::native::layer_norm_backward_kernel").is_none());
     assert!(of(512, 200, "gemm").is_none());
 }
+
+/// Twelve launches of a graph of six nodes. `made` says before which one is made, for 2 ms.
+fn graphs(made: impl Fn(i64) -> bool, node: Ns) -> Scene {
+    let mut scene = Scene::new();
+    let (mut now, mut free) = (0, 0);
+    let mut call = |scene: &mut Scene, name: &str, takes: Ns| {
+        scene.call(name, now, now + takes);
+        now += takes + 1_000;
+        now
+    };
+    for step in 0..12 {
+        if made(step) {
+            call(&mut scene, "cudaStreamBeginCapture_v10000", 5_000);
+            call(&mut scene, "cudaStreamEndCapture_v10000", 20_000);
+            call(&mut scene, "cudaGraphInstantiate_v12000", 2_000_000);
+        }
+        let launched = call(&mut scene, "cudaGraphLaunch_v10000", 20_000);
+        free = free.max(launched);
+        for _ in 0..6 {
+            scene.kernel("press", 7, free, free + node);
+            free += node + 100;
+        }
+    }
+    scene
+}
+
+#[test]
+fn graphs_made_for_each_launch_are_told_where_the_gpu_waits_for_them() {
+    let found = sick("graphs-anew", &mut graphs(|_| true, 20_000));
+    // Eleven lie behind the first operation: 2 ms and more, but for what the nodes of the launch before take (120.6 µs).
+    assert_eq!(found.count, 11);
+    let least = 11 * (2_000_000 - 120_600);
+    assert!(
+        (least..least + 11 * 60_000).contains(&found.bound_ns),
+        "{found:?}"
+    );
+    found.title.must_begin("11 CUDA graphs are made anew");
+    // The first is kept; the GPU works meanwhile; all are made before the first launch.
+    cured("graphs-anew", &mut graphs(|step| step == 0, 20_000));
+    cured("graphs-anew", &mut graphs(|_| true, 400_000));
+    let mut ahead = Scene::new();
+    for at in 0..12 {
+        ahead.call(
+            "cudaGraphInstantiate_v12000",
+            at * 2_000_000,
+            at * 2_000_000 + 1_900_000,
+        );
+    }
+    for at in (0..12).map(|it| 24_000_000 + it * 300_000) {
+        ahead.call("cudaGraphLaunch_v10000", at, at + 20_000);
+        ahead.kernel("press", 7, at + 25_000, at + 45_000);
+    }
+    cured("graphs-anew", &mut ahead);
+}
+
+#[test]
+fn launches_that_return_behind_their_kernels_are_blocked() {
+    let launches = |returns: fn(Ns) -> Ns, takes: Ns| {
+        let mut scene = Scene::new();
+        for at in (0..40).map(|it| it * 60_000) {
+            scene.call("cudaLaunchKernel_v7000", at, at + 10_000 + returns(takes));
+            scene.kernel("k", 7, at + 10_000, at + 10_000 + takes);
+        }
+        scene
+    };
+    let found = sick(
+        "blocked-launches",
+        &mut launches(|takes| takes + 4_000, 15_000),
+    );
+    // 29 µs each, of which a launch takes 2.
+    assert_eq!((found.count, found.bound_ns), (40, 40 * 27_000));
+    assert_eq!(
+        found.change[0].to_string(),
+        "CUDA_LAUNCH_BLOCKING: leave out, or 0"
+    );
+    // They return while it runs; what takes 3 µs may be over before its call is.
+    cured(
+        "blocked-launches",
+        &mut launches(|takes| takes - 5_000, 15_000),
+    );
+    cured(
+        "blocked-launches",
+        &mut launches(|takes| takes + 2_000, 3_000),
+    );
+}

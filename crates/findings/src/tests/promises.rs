@@ -152,11 +152,16 @@ fn what_is_kept_of_a_sequence_and_grows_may_stay_on_the_gpu() {
 
 /// A product of 2 ms, a scale, another kernel and a product, four times.
 fn attention(middle: &str, last: &str) -> Scene {
+    rounds(&["ampere_sgemm_128x128_tn", SCALE, middle, last])
+}
+
+const SCALE: &str = "void at::native::vectorized_elementwise_kernel<4, MulFunctor<float>>(int)";
+
+/// Kernels of 2 ms, four times.
+fn rounds(names: &[&str]) -> Scene {
     let mut scene = Scene::new();
-    let scale = "void at::native::vectorized_elementwise_kernel<4, MulFunctor<float>>(int)";
-    let names = ["ampere_sgemm_128x128_tn", scale, middle, last];
-    for (at, name) in (0..16).map(|i| (i * 2_000_000, names[i as usize % 4])) {
-        scene.kernel(name, 7, at, at + 2_000_000);
+    for (at, name) in (0..).zip(names.repeat(4)) {
+        scene.kernel(name, 7, at * 2_000_000, (at + 1) * 2_000_000);
     }
     scene
 }
@@ -172,6 +177,13 @@ fn attention_that_writes_its_scores_is_known_by_its_kernels() {
     assert_eq!((found.count, found.bound_ns), (4, 16_000_000));
     let change = found.change[0].to_string();
     assert!(change.contains("scaled_dot_product_attention"), "{change}");
+    // A mask is added, and the softmax is of single precision: five lie before it, and one behind.
+    let product = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_NNT";
+    let mut eager = vec![SCALE; 5];
+    eager.splice(0..0, [product]);
+    eager.extend([softmax, SCALE, product]);
+    let found = sick("attention", &mut rounds(&eager));
+    assert_eq!((found.count, found.bound_ns), (4, 4 * 7 * 2_000_000));
     // A loss, a choice of experts, and a kernel that is fused.
     let loss = softmax.replace("SoftMaxForwardEpilogue", "LogSoftMaxForwardEpilogue");
     cured(
