@@ -91,6 +91,7 @@ pub fn lead(
         let time = if it.3.is_some() { it.0 + ends } else { it.0 };
         let times = time as f64 / of.max(1) as f64;
         let is_much = it.3.is_some()
+            && !is_lost
             && (is_uncured && times > 1.0 || are_few && whole.idle >= IDLE && times > FEW_TIMES);
         let is_much = cases::LONGER_START.holds(is_much);
         let is_felt = it.0 >= LEAST || are_few && it.3.is_some();
