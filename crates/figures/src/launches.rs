@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use activity::{Ns, Span, What};
 use causes::first_use;
-use causes::graph::{CallId, CallKind, Graph, NONE};
+use causes::graph::{CallId, Graph, NONE};
 use trace::{CallIndex, LaneId, Trace};
 
 /// How long operations waited from the start of their host call to their own start.
@@ -103,7 +103,9 @@ pub fn blocked(
         for (row, activity) in trace.activities(id, rows) {
             let call = graph.call_at((id, row));
             let is_long = matches!(activity.what, What::Kernel(_)) && activity.span.len() >= LONG;
-            if !is_long || call == NONE || graph.calls.kind[call as usize] != CallKind::Launch {
+            // A library's operation, as TensorFlow writes it, lasts as long as it wants, and launches several.
+            let launches = |it| graph.function(trace, it).contains("LaunchKernel");
+            if !is_long || call == NONE || !launches(call) {
                 continue;
             }
             let own = graph.calls.span(call);

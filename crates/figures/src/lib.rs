@@ -42,6 +42,7 @@ pub mod outliers;
 pub mod own_work;
 pub mod passes;
 pub mod remarks;
+pub mod rows_of_tensors;
 pub mod serving;
 pub mod shapes;
 pub mod stalls;

@@ -34,12 +34,15 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // What XLA compiles it makes a graph of; what is launched beside was not compiled.
     let is_jax = scope.framework() == Framework::Jax;
     let is_jitted = is_jax && 2 * late.of_graphs <= idle;
+    let of_loop = super::one_by_one::check(scope, f);
+    // Most launches go with it, and no graph is needed for that.
+    let is_loop = of_loop.as_ref().is_some_and(|it| 2.0 * it.part > 1.0);
     let (fused, refused) = match (late.are_read(), is_jitted) {
+        _ if is_loop => (0, Some("one call for all tensors needs no graph")),
         (true, _) => (0, Some("how much is launched together then is not known")),
         (_, true) => (short(scope, f), Some("jax.jit also fuses kernels")),
         _ => (0, None),
     };
-    let found = scope.found(f.span_ns, idle + more + fused, &longest);
     // Larger batches have fewer kernels, and a graph has the same.
     let batched = match beside.is_none() && refused.is_none() {
         true => batched(scope, f),
@@ -52,16 +55,22 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         advice += &uncaptured(scope, f, wait, &gap);
     }
     let mut changes = scope.change(change, line.as_ref());
-    if let Some((told, change)) = super::one_by_one::told(scope, f) {
-        advice += &told;
-        changes.extend(change);
+    let mut saved = idle + more + fused;
+    if let Some(it) = of_loop {
+        if is_loop {
+            (saved, changes) = ((it.part * idle as f64) as Ns, Vec::new());
+            FEWER.clone_into(&mut advice);
+        }
+        advice += &it.told;
+        changes.extend(it.change);
     }
     let is_told = cure.is_empty() && 20 * batched > idle;
-    let cure = if is_told {
-        "using a CUDA graph or larger batches"
-    } else {
-        cure
+    let cure = match is_told {
+        _ if is_loop => "one call for all tensors",
+        true => "using a CUDA graph or larger batches",
+        false => cure,
     };
+    let found = scope.found(f.span_ns, saved, &longest);
     let at = line
         .as_ref()
         .map_or("CPU work".to_owned(), LineShare::culprit);
@@ -93,6 +102,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         ..found
     })
 }
+
+/// What is said first where most launches are a loop's over tensors.
+const FEWER: &str = "Launch once for all tensors, and then in a CUDA graph.";
 
 /// What the launching thread is seen at while the GPU waits for launches.
 pub(super) fn seen(scope: &Scope, f: &DeviceFigures) -> StackCounts {

@@ -82,7 +82,10 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
             duration(time),
             seen_at(line.as_ref()),
         ),
-        advice: "Pin the host memory, and copy on a stream of its own. Until then no copy is asynchronous, whatever the call says.".to_owned(),
+        advice: match copies.asynchronous(scope) {
+            Some(call) => format!("Pin the host memory, and copy on a stream of its own. Until then {call} is not asynchronous."),
+            None => "Pin the host memory, and copy on a stream of its own. Until then no copy is asynchronous, whatever the call says.".to_owned(),
+        },
         change: scope.change("pin", line.as_ref()),
         is_all: 10 * saving >= 9 * (time + idle),
         beside_ns: hidden.max(copies.others(scope, figures).min(time - copies.saving as Ns)),
@@ -301,6 +304,18 @@ impl Staged {
             .map_or(String::new(), |it| format!("{} ", it.label()));
         let [one, many] = ["copy", "copies"].map(|it| way.clone() + it);
         activity::text::counted(self.at.len() as u64, &one, &many)
+    }
+
+    /// The call of the longest, by its name, where it says that it is asynchronous in a program that calls CUDA itself.
+    fn asynchronous<'s>(&self, scope: &'s Scope) -> Option<&'s str> {
+        let graph = scope.causes.graph();
+        let longest = self.at.iter().max_by_key(|it| it.0);
+        let call = match longest?.1 {
+            Occurrence::Row(at) => graph.call_at(at),
+            Occurrence::Gap(..) => NONE,
+        };
+        let name = (call != NONE).then(|| graph.function(scope.trace, call))?;
+        (scope.framework() == Framework::Cuda && name.contains("Async")).then_some(name)
     }
 
     /// Idle time in their calls, which return when a copy is staged: until then nothing else is launched. Such a copy also

@@ -1,0 +1,57 @@
+//! Rows of kernels that do the same to one tensor after the other.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use activity::{LaunchShape, ShapeId, Span, What};
+use trace::{LaneId, Trace};
+
+/// A loop does the same few things to each tensor: so many kernels, of other forms for some sizes.
+const NAMES_MAX: usize = 4;
+/// And what lies around it is next to nothing of the row.
+const SAME: f64 = 0.9;
+/// Tensors of so many sizes are different ones.
+const SIZES_MIN: usize = 3;
+
+/// Kernels of these launches in long rows of few names and several sizes, on one stream.
+pub fn find(
+    trace: &Trace,
+    device: usize,
+    window: Option<Span>,
+    known: &FxHashMap<ShapeId, LaunchShape>,
+) -> Vec<(LaneId, usize)> {
+    let mut all = Vec::new();
+    for (id, lane) in trace.streams_of(device) {
+        let rows = window.map_or(lane.kept(), |w| lane.starting(w));
+        let mut row = Vec::new();
+        for (at, activity) in trace.activities(id, rows) {
+            let shape = match activity.what {
+                What::Kernel(it) => known.get(&it.shape),
+                _ => None,
+            };
+            match shape {
+                Some(shape) => row.push(((id, at), *shape)),
+                None => end(&mut row, &mut all),
+            }
+        }
+        end(&mut row, &mut all);
+    }
+    all
+}
+
+/// Takes the kernels of a row where a loop over tensors made it.
+fn end(row: &mut Vec<((LaneId, usize), LaunchShape)>, all: &mut Vec<(LaneId, usize)>) {
+    if cases::MANY_LAUNCHES.is_reached_by(row.len()) {
+        let mut names: FxHashMap<_, usize> = FxHashMap::default();
+        row.iter()
+            .for_each(|it| *names.entry(it.1.name).or_default() += 1);
+        let mut counts: Vec<usize> = names.into_values().collect();
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        let most: usize = counts.iter().take(NAMES_MAX).sum();
+        let sizes: FxHashSet<[u32; 3]> = row.iter().map(|it| it.1.grid).collect();
+        let is_one = cases::ONE_SIZE.holds(sizes.len() < SIZES_MIN);
+        if most as f64 >= SAME * row.len() as f64 && !is_one {
+            all.extend(row.iter().map(|it| it.0));
+        }
+    }
+    row.clear();
+}
