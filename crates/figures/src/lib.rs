@@ -21,6 +21,7 @@ pub mod busy;
 pub mod class;
 pub mod collectives;
 pub mod communication;
+pub mod configs;
 pub mod conversions;
 pub mod counted;
 mod device;

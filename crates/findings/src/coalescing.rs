@@ -1,12 +1,12 @@
 //! Sparse tensors of PyTorch that are sorted and added up again each time, as nobody keeps what comes of it.
 
 use super::limits::{full, line_of, time};
-use super::scope::Config;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Says, Scope, configs};
 use activity::text::counted;
 use activity::units::{duration, percent};
 use figures::communication::has_any;
+use figures::configs::Config;
 
 /// PyTorch's kernel that adds up equal places of a sparse tensor.
 const ADDS: &str = "coalesceValuesKernel";

@@ -2,60 +2,17 @@
 
 use rustc_hash::FxHashMap;
 
-use super::scope::Config;
 use super::{At, Occurrence, Scope, longest_first};
-use activity::stats::lower_median;
-use activity::{Activity, NameId, Ns, ShapeId, What};
+use activity::{Activity, Ns, ShapeId, What};
+use figures::DeviceFigures;
 use figures::busy::KernelTime;
-use figures::fill::Fill;
-use figures::shapes::ShapeRow;
-use figures::{DeviceFigures, tables};
+use figures::configs::Config;
 use trace::GpuReadings;
 
 /// Those of a device that together take most time first, by shape; made by the rule that asks first.
 pub(super) fn of_device<'s>(scope: &'s Scope, f: &DeviceFigures) -> &'s [Config] {
-    scope.configs[f.index].get_or_init(|| find(scope, f))
-}
-
-fn find(scope: &Scope, f: &DeviceFigures) -> Vec<Config> {
-    // Names may be by the thousand.
-    let mut all: FxHashMap<ShapeId, (At, Vec<Ns>)> = FxHashMap::default();
-    let device = &scope.trace.devices()[f.index].info;
-    for (place, activity) in scope.operations(f) {
-        if let What::Kernel(kernel) = activity.what {
-            let known = all.entry(kernel.shape);
-            let known = known.or_insert_with(|| (place, Vec::new()));
-            known.1.push(activity.span.len());
-        }
-    }
-    let of_one = |(id, (first, mut times)): (ShapeId, (At, Vec<Ns>))| {
-        let shape = scope.trace.shape(id);
-        let row = ShapeRow {
-            fill: Fill::of(&shape, device),
-            ..ShapeRow::default()
-        };
-        let mut config = Config {
-            id,
-            shape,
-            row,
-            first,
-            usual: 0,
-        };
-        config.usual = lower_median(&mut times).unwrap_or(0);
-        // What several do is the kernel's own.
-        if times.iter().filter(|it| !config.is_usual(**it)).count() > 1 {
-            config.usual = times.iter().copied().max().unwrap_or(0);
-        }
-        times.retain(|&it| config.is_usual(it));
-        (config.row.count, config.row.total_ns) = (times.len() as u64, times.iter().sum());
-        config
-    };
-    let mut all: Vec<Config> = all.into_iter().map(of_one).collect();
-    all.sort_by_key(|it| (std::cmp::Reverse(it.row.total_ns), it.first));
-    if is_sampled(scope, f) {
-        name_limits(scope, f, &mut all);
-    }
-    all
+    scope.configs[f.index]
+        .get_or_init(|| figures::configs::find(scope.trace, f, scope.window_on(f.index)))
 }
 
 /// What shares of its kernel time are of.
@@ -89,24 +46,6 @@ pub(super) fn first(f: &DeviceFigures) -> &'static str {
 pub(super) fn is_sampled(scope: &Scope, f: &DeviceFigures) -> bool {
     let gpu = scope.trace.readings(f.index);
     gpu.is_some_and(GpuReadings::is_sampled)
-}
-
-/// Adds what samples tell of each.
-fn name_limits(scope: &Scope, f: &DeviceFigures, all: &mut [Config]) {
-    let rows = tables::kernels(scope.trace, scope.window_on(f.index));
-    let key = |name: NameId, it: &ShapeRow| (name, it.grid, it.block, it.registers, it.shared);
-    let known = rows
-        .iter()
-        .flat_map(|of| of.shapes.iter().map(|it| (key(of.id, it), it)));
-    let known: FxHashMap<_, &ShapeRow> = known.collect();
-    for it in all {
-        let of = &it.shape;
-        let shared = u64::from(of.static_shared) + u64::from(of.dynamic_shared);
-        if let Some(row) = known.get(&(of.name, of.grid, of.block, of.registers, shared)) {
-            (it.row.class, it.row.limit, it.row.counted) =
-                (row.class, row.limit.clone(), row.counted);
-        }
-    }
 }
 
 /// The operations of some of them by stream and start, each with its time and whose it is.

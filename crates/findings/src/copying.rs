@@ -1,10 +1,10 @@
 //! Kernels that copy what the GPU has: tensors that grow by `torch.cat`, and weights that autocast converts at each use.
 
 use super::limits::{full, launched_at, time};
-use super::scope::Config;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Rule, Says, Scope, configs};
 use activity::units::duration;
+use figures::configs::Config;
 use figures::remarks::is_backward;
 
 struct Copying {

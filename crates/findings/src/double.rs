@@ -1,7 +1,6 @@
 //! Kernels in double precision on a card that has hardly any units for it; on others, arrays that are so.
 
 use super::limits::{full, is_elementwise, name, time};
-use super::scope::Config;
 use super::{DeviceFigures, Finding, Says, Scope, Severity, configs, wide_data};
 use crate::thresholds;
 use activity::occupancy::blocks;
@@ -10,6 +9,7 @@ use activity::units::duration;
 use activity::{NameId, Ns};
 use figures::busy::mostly;
 use figures::communication::has_any;
+use figures::configs::Config;
 use rustc_hash::FxHashMap;
 
 /// By compute capability, how many times as fast a card adds in fp32: the programming guide's table of throughputs. Others

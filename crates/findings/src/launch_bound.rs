@@ -3,6 +3,7 @@
 //! Short kernels alone say nothing: a GPU whose queue is full is busy however short they are. What
 //! counts is idle time whose cause is that the next operation had not been launched, or just had.
 
+use super::one_by_one::Loop;
 use super::{DeviceFigures, Finding, Occurrence, Says, Scope, configs};
 use ::program::Framework;
 use activity::text::{NAME_MAX, cut_middle};
@@ -35,10 +36,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let is_jax = scope.framework() == Framework::Jax;
     let is_jitted = is_jax && 2 * late.of_graphs <= idle;
     let of_loop = super::one_by_one::check(scope, f);
-    // Most launches go with it, and no graph is needed for that.
-    let is_loop = of_loop.as_ref().is_some_and(|it| 2.0 * it.part > 1.0);
     let (fused, refused) = match (late.are_read(), is_jitted) {
-        _ if is_loop => (0, Some("one call for all tensors needs no graph")),
+        _ if of_loop.as_ref().is_some_and(Loop::is_most) => {
+            (0, Some("one call for all tensors needs no graph"))
+        }
         (true, _) => (0, Some("how much is launched together then is not known")),
         (_, true) => (short(scope, f), Some("jax.jit also fuses kernels")),
         _ => (0, None),
@@ -54,31 +55,15 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         change = "parts";
         advice += &uncaptured(scope, f, wait, &gap);
     }
-    let mut changes = scope.change(change, line.as_ref());
-    let mut saved = idle + more + fused;
-    if let Some(it) = of_loop {
-        if is_loop {
-            (saved, changes) = ((it.part * idle as f64) as Ns, Vec::new());
-            FEWER.clone_into(&mut advice);
-        }
-        advice += &it.told;
-        changes.extend(it.change);
-    }
     let is_told = cure.is_empty() && 20 * batched > idle;
     let cure = match is_told {
-        _ if is_loop => "one call for all tensors",
         true => "using a CUDA graph or larger batches",
         false => cure,
     };
-    let found = scope.found(f.span_ns, saved, &longest);
-    let at = line
-        .as_ref()
-        .map_or("CPU work".to_owned(), LineShare::culprit);
-    let (bound, told) = match 2 * late.work > idle && !late.are_read() {
-        true => (Bound::Host, format!("in {at} and in launching")),
-        false => (Bound::Launch, format!("launching {how}")),
-    };
-    Some(Finding {
+    let found = scope.found(f.span_ns, idle + more + fused, &longest);
+    let (bound, told) = whose(&late, line.as_ref(), how);
+    let change = scope.change(change, line.as_ref());
+    let found = Finding {
         severity: found
             .severity
             .keep_where(f.kernels >= cases::GRAPH_MIN.value() as u64 * late.waits),
@@ -98,13 +83,23 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         is_all: fused > 0 && 20 * found.bound_ns >= 19 * f.span_ns,
         advice,
         beside_ns: scope.beside(f, late.gaps.iter().copied(), idle + more) + batched,
-        change: changes,
+        change,
         ..found
+    };
+    Some(match of_loop {
+        Some(it) => it.add_to(found, idle),
+        None => found,
     })
 }
 
-/// What is said first where most launches are a loop's over tensors.
-const FEWER: &str = "Launch once for all tensors, and then in a CUDA graph.";
+/// What bounds, and where.
+fn whose(late: &Late, line: Option<&LineShare>, how: &str) -> (Bound, String) {
+    let at = line.map_or("CPU work".to_owned(), LineShare::culprit);
+    match 2 * late.work > late.idle && !late.are_read() {
+        true => (Bound::Host, format!("in {at} and in launching")),
+        false => (Bound::Launch, format!("launching {how}")),
+    }
+}
 
 /// What the launching thread is seen at while the GPU waits for launches.
 pub(super) fn seen(scope: &Scope, f: &DeviceFigures) -> StackCounts {

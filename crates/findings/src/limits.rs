@@ -4,7 +4,6 @@ use ::program::Framework;
 
 use rustc_hash::FxHashMap;
 
-use super::scope::Config;
 use super::words::seen_at;
 use super::{Finding, Occurrence, Says, Scope, Severity, declared};
 use super::{configs, optimizer};
@@ -20,6 +19,7 @@ use figures::DeviceFigures;
 use figures::busy::{KernelTime, mostly};
 use figures::class::{Class, NO_PEAK};
 use figures::communication::{has_any, is_communication};
+use figures::configs::Config;
 use figures::remarks::is_for_few_warps;
 use figures::stalls::{self, KernelStalls};
 use trace::LaneId;

@@ -1,11 +1,11 @@
 //! Products of a matrix and a single vector, as one token at a time of a language model needs: each reads all weights once.
 
 use super::limits::{full, time};
-use super::scope::Config;
 use super::{DeviceFigures, Finding, Says, Scope, Severity, configs};
 use crate::thresholds;
 use activity::text::counted;
 use activity::units::duration;
+use figures::configs::Config;
 
 /// What is in the names of kernels that multiply a matrix by a vector, of cuBLAS and of others.
 const NAME: &str = "gemv";

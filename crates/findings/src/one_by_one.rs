@@ -3,19 +3,49 @@
 use rustc_hash::FxHashMap;
 
 use super::limits::{full, is_elementwise, launched_at};
-use super::{Change, DeviceFigures, Scope, configs};
+use super::{Change, DeviceFigures, Finding, Scope, configs};
 use ::program::Framework;
-use activity::LaunchShape;
 use activity::units::percent;
+use activity::{LaunchShape, Ns};
 use figures::rows_of_tensors;
 
 /// A loop that launches much.
 pub(super) struct Loop {
     /// Its part of the kernels.
-    pub part: f64,
-    /// What to do, behind other advice.
-    pub told: String,
-    pub change: Vec<Change>,
+    part: f64,
+    told: String,
+    change: Vec<Change>,
+}
+
+impl Loop {
+    /// Whether most launches go with it: no graph is needed for that.
+    pub(super) fn is_most(&self) -> bool {
+        2.0 * self.part > 1.0
+    }
+
+    /// Adds what to do about it to what launches leave idle for so long.
+    pub(super) fn add_to(self, of: Finding, idle: Ns) -> Finding {
+        if !self.is_most() {
+            let change = of.change.into_iter().chain(self.change).collect();
+            let advice = of.advice + &self.told;
+            return Finding {
+                advice,
+                change,
+                ..of
+            };
+        }
+        Finding {
+            advice: format!(
+                "Launch once for all tensors, and then in a CUDA graph.{}",
+                self.told
+            ),
+            change: self.change,
+            bound_ns: (self.part * idle as f64) as Ns,
+            beside_ns: 0,
+            cure: "one call for all tensors",
+            ..of
+        }
+    }
 }
 
 /// `None` where no such loop launches much.

@@ -5,7 +5,6 @@
 
 use super::limits::{full, time};
 use super::optimizer::FUSED;
-use super::scope::Config;
 use super::{Finding, Says, Scope, Severity, configs};
 use activity::Ns;
 use activity::units::duration;
@@ -14,6 +13,7 @@ use causes::graph::NONE;
 use causes::sum_by;
 use figures::DeviceFigures;
 use figures::communication::has_any;
+use figures::configs::Config;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     of_table(scope, f).or_else(|| several(scope, f))

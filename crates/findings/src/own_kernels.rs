@@ -1,7 +1,6 @@
 //! What a kernel of the program's own does where a library has one: products of matrices, and what CUB does with rows of values.
 
 use super::limits::{full, name, time};
-use super::scope::Config;
 use super::{Finding, Says, Scope, configs};
 use ::program::Framework;
 use activity::units::duration;
@@ -9,6 +8,7 @@ use causes::sum_by;
 use figures::DeviceFigures;
 use figures::busy::mostly;
 use figures::class::Class;
+use figures::configs::Config;
 use figures::own_work::{KINDS, OwnWork};
 use trace::SourceKind;
 

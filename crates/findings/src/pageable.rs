@@ -5,7 +5,6 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::configs;
 use super::no_overlap::has_one_batch;
-use super::scope::Config;
 use super::words::seen_at;
 use super::{Copied, DeviceFigures, Finding, Occurrence, Scope, longest_first};
 use crate::thresholds;
@@ -16,6 +15,7 @@ use causes::around::Around;
 use causes::graph::{CallId, NONE, OpId};
 use causes::stacks::StackCounts;
 use causes::{Cause, Culprit, Gap, Piece};
+use figures::configs::Config;
 use figures::uploads;
 use trace::{LaneId, describe};
 

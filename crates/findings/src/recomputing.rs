@@ -1,7 +1,6 @@
 //! Passes of a model that go through all rows of the one before again, and a few new ones. So text is made without a KV cache.
 
 use super::limits::{full, line_of, name};
-use super::scope::Config;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Says, Scope, configs};
 use activity::occupancy::product;
@@ -9,6 +8,7 @@ use activity::units::{count, share};
 use activity::{Ns, What};
 use causes::sum_by;
 use figures::communication::has_any;
+use figures::configs::Config;
 use figures::growth::Growth;
 use figures::remarks::is_backward;
 

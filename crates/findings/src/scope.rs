@@ -8,13 +8,13 @@ use super::program::{Program, words_of};
 use super::{Finding, Severity};
 use ::program::{Change, Framework, Sources};
 use activity::units::share;
-use activity::{Activity, Copy, Direction, LaunchShape, Ns, ShapeId, Span, What};
+use activity::{Activity, Copy, Direction, Ns, Span, What};
 use causes::asleep::Slept;
 use causes::evidence::{EVIDENCE_MAX, Evidence};
 use causes::stacks::LineShare;
-use causes::{Causes, Gap, Group, Piece, Pieces, first_use};
+use causes::{Causes, Gap, Group, Piece, Pieces};
+use figures::configs::Config;
 use figures::lost::Lost;
-use figures::shapes::ShapeRow;
 use figures::turns::Turns;
 use figures::watching::WatchingCost;
 use figures::{DeviceFigures, Peaks};
@@ -22,25 +22,6 @@ use jobs::JobAnalysis;
 use rustc_hash::FxHashSet;
 use scenario::plan::VariantPlan;
 use trace::{LaneId, Trace};
-
-/// What ran of one configuration.
-#[derive(Clone, Debug)]
-pub(super) struct Config {
-    pub id: ShapeId,
-    pub shape: LaunchShape,
-    /// What is told of it; of launch and time alone where nobody sampled.
-    pub row: ShapeRow,
-    /// The first one, by stream and start.
-    pub first: At,
-    /// The median time of one: what takes far longer, as a first launch may, tells nothing of the kernel.
-    pub usual: Ns,
-}
-
-impl Config {
-    pub(super) fn is_usual(&self, time: Ns) -> bool {
-        !cases::FAR_TOO_LONG.holds(first_use::is_outlier(time, self.usual))
-    }
-}
 
 /// What a rule looks at.
 #[derive(Clone, Debug)]

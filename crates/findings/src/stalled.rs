@@ -2,11 +2,11 @@
 
 use rustc_hash::FxHashMap;
 
-use super::scope::Config;
 use super::{DeviceFigures, Finding, Rule, Scope, configs};
 use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{duration, percent};
 use activity::{NameId, Ns};
+use figures::configs::Config;
 use figures::stalls::{self, StallMix};
 
 const BANKS: [&str; 2] = [

@@ -3,7 +3,6 @@
 use rustc_hash::FxHashMap;
 
 use super::limits::{full, name, time};
-use super::scope::Config;
 use super::{Change, Finding, Rule, Says, Scope, Severity, configs};
 use crate::thresholds;
 use activity::occupancy::blocks;
@@ -14,6 +13,7 @@ use figures::DeviceFigures;
 use figures::busy::mostly;
 use figures::class::Class;
 use figures::communication::has_any;
+use figures::configs::Config;
 use figures::remarks::{FP32_ATTENTION, LAYOUT, is_fp32, is_half};
 use figures::tensor_cores::{BF16_TIMES, is_halved, is_small, lacks_tensor_cores, times};
 

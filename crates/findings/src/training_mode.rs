@@ -1,13 +1,13 @@
 //! Layers that work as in training where nothing trains: outputs then depend on the batch, or on chance.
 
 use super::limits::{full, time};
-use super::scope::Config;
 use super::{Finding, Scope, Severity, configs};
 use ::program::Framework;
 use activity::text::plural;
 use activity::units::duration;
 use figures::DeviceFigures;
 use figures::communication::has_any;
+use figures::configs::Config;
 use figures::remarks::{DROPOUT, TRAINING_NORM, is_backward};
 
 /// Fewer kernels are no network's.

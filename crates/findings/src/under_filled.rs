@@ -2,7 +2,6 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::scope::Config;
 use super::{DeviceFigures, Finding, Occurrence, Scope, configs, longest_first, migrations};
 use activity::text::{NAME_MAX, counted, cut_middle};
 use activity::units::{self, count, duration};
@@ -10,6 +9,7 @@ use activity::{LaunchShape, NameId, Ns, ShapeId, Span, What, occupancy};
 use causes::Cause;
 use figures::busy::{KernelTime, mostly};
 use figures::communication::is_communication;
+use figures::configs::Config;
 
 /// Threads that an SM works for at once, at most.
 const LANES: u64 = 128;

@@ -1,11 +1,11 @@
 //! Arrays in double precision, which take twice the bytes. NumPy and CuPy make them where nobody asks: `float32` times `float64` is `float64`.
 
 use super::limits::{full, line_of, name, time};
-use super::scope::Config;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Says, Scope, configs};
 use activity::units::{duration, percent};
 use figures::communication::has_any;
+use figures::configs::Config;
 
 /// What CuPy calls double precision in names of kernels that work on each element.
 const WIDE: &str = "float64 complex128";

@@ -1,0 +1,98 @@
+//! The launch configurations of a device's kernels, and what limits each.
+
+use rustc_hash::FxHashMap;
+
+use crate::device::DeviceFigures;
+use crate::fill::Fill;
+use crate::shapes::ShapeRow;
+use crate::tables;
+use activity::stats::lower_median;
+use activity::{LaunchShape, NameId, Ns, ShapeId, Span, What};
+use causes::first_use;
+use trace::{GpuReadings, LaneId, Trace};
+
+/// What ran of one configuration.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Its number.
+    pub id: ShapeId,
+    /// How it is launched.
+    pub shape: LaunchShape,
+    /// What is told of it; of launch and time alone where nobody sampled.
+    pub row: ShapeRow,
+    /// The first one, by stream and start.
+    pub first: (LaneId, usize),
+    /// The median time of one: what takes far longer, as a first launch may, tells nothing of the kernel.
+    pub usual: Ns,
+}
+
+impl Config {
+    /// Whether a launch takes about what others do.
+    pub fn is_usual(&self, time: Ns) -> bool {
+        !cases::FAR_TOO_LONG.holds(first_use::is_outlier(time, self.usual))
+    }
+}
+
+/// Those of the kernels of a device that start within `window`, or of all: those that together take most time first.
+pub fn find(trace: &Trace, f: &DeviceFigures, window: Option<Span>) -> Vec<Config> {
+    // Names may be by the thousand.
+    let mut all: FxHashMap<ShapeId, ((LaneId, usize), Vec<Ns>)> = FxHashMap::default();
+    let device = &trace.devices()[f.index].info;
+    for (id, lane) in trace.streams_of(f.index) {
+        let rows = window.map_or(lane.kept(), |w| lane.starting(w));
+        for (row, activity) in trace.activities(id, rows) {
+            if let What::Kernel(kernel) = activity.what {
+                let known = all.entry(kernel.shape);
+                let known = known.or_insert_with(|| ((id, row), Vec::new()));
+                known.1.push(activity.span.len());
+            }
+        }
+    }
+    let of_one = |(id, (first, mut times)): (ShapeId, ((LaneId, usize), Vec<Ns>))| {
+        let shape = trace.shape(id);
+        let row = ShapeRow {
+            fill: Fill::of(&shape, device),
+            ..ShapeRow::default()
+        };
+        let mut config = Config {
+            id,
+            shape,
+            row,
+            first,
+            usual: 0,
+        };
+        config.usual = lower_median(&mut times).unwrap_or(0);
+        // What several do is the kernel's own.
+        if times.iter().filter(|it| !config.is_usual(**it)).count() > 1 {
+            config.usual = times.iter().copied().max().unwrap_or(0);
+        }
+        times.retain(|&it| config.is_usual(it));
+        (config.row.count, config.row.total_ns) = (times.len() as u64, times.iter().sum());
+        config
+    };
+    let mut all: Vec<Config> = all.into_iter().map(of_one).collect();
+    all.sort_by_key(|it| (std::cmp::Reverse(it.row.total_ns), it.first));
+    let gpu = trace.readings(f.index);
+    if gpu.is_some_and(GpuReadings::is_sampled) {
+        name_limits(trace, window, &mut all);
+    }
+    all
+}
+
+/// Adds what samples tell of each.
+fn name_limits(trace: &Trace, window: Option<Span>, all: &mut [Config]) {
+    let rows = tables::kernels(trace, window);
+    let key = |name: NameId, it: &ShapeRow| (name, it.grid, it.block, it.registers, it.shared);
+    let known = rows
+        .iter()
+        .flat_map(|of| of.shapes.iter().map(|it| (key(of.id, it), it)));
+    let known: FxHashMap<_, &ShapeRow> = known.collect();
+    for it in all {
+        let of = &it.shape;
+        let shared = u64::from(of.static_shared) + u64::from(of.dynamic_shared);
+        if let Some(row) = known.get(&(of.name, of.grid, of.block, of.registers, shared)) {
+            (it.row.class, it.row.limit, it.row.counted) =
+                (row.class, row.limit.clone(), row.counted);
+        }
+    }
+}
