@@ -12,7 +12,7 @@ use crate::graph::{CallId, CallKind, Graph, NONE, OpId};
 use activity::stats::lower_median;
 use activity::{NameId, Ns, RangeKind, Span, What};
 use calls::uses_context;
-pub use calls::{Busy, loading, pinning};
+pub use calls::{Busy, loading, pinning, starts_library};
 use trace::{LaneId, LaneKey, LaneKind, SourceKind, Trace};
 
 /// Names of calls that allocate or free device memory, in CUDA and in HIP. Stream-ordered ones (`…Async`) come from a

@@ -30,13 +30,24 @@ fn converts(name: &str) -> bool {
     has_any(name, CONVERTS) || name.contains(COPIES) && has_any(name, CASTS)
 }
 
+/// Conversions of this part are told beside as many kernels of single values, which go with them where kernels are fused.
+const BESIDE: f64 = 0.05;
+const VALUES: f64 = 0.2;
+
 /// "unpacking quantised weights and converting types take 6.39 ms, 49 % of kernel time", of a device where it is a tenth or more.
+/// Beside other elementwise kernels less is told.
 pub fn told(trace: &Trace, graph: &Graph, device: usize) -> Option<String> {
-    let kinds: Vec<[bool; 2]> = (0..trace.names().len() as u32)
+    let kinds: Vec<[bool; 3]> = (0..trace.names().len() as u32)
         .map(|id| trace.names().full(id))
-        .map(|name| [unpacks(name), converts(name)])
+        .map(|name| {
+            [
+                unpacks(name),
+                converts(name),
+                name.contains("elementwise_kernel"),
+            ]
+        })
         .collect();
-    let (mut sums, mut all) = ([0, 0], 0);
+    let (mut sums, mut all) = ([0, 0, 0], 0);
     for &op in graph.ops.of_device(device) {
         if let What::Kernel(it) = graph.what(trace, op) {
             let time = graph.ops.span(op).len();
@@ -44,10 +55,11 @@ pub fn told(trace: &Trace, graph: &Graph, device: usize) -> Option<String> {
             if let Some(kind) = kinds.get(trace.shape(it.shape).name as usize) {
                 sums[0] += if kind[0] { time } else { 0 };
                 sums[1] += if kind[1] { time } else { 0 };
+                sums[2] += if kind[2] && !kind[1] { time } else { 0 };
             }
         }
     }
-    let [unpacking, converting] = sums;
+    let [unpacking, converting, others] = sums;
     let time = unpacking + converting;
     let what = match (unpacking > 0, converting > 0) {
         (true, true) => "unpacking quantised weights and converting types take",
@@ -59,9 +71,14 @@ pub fn told(trace: &Trace, graph: &Graph, device: usize) -> Option<String> {
         true => ": try kernels that multiply quantised weights",
         false => "",
     };
-    cases::LARGE_SHARE.is_reached_by(part).then(|| {
+    let is_beside = part >= BESIDE && share(time + others, all) >= VALUES;
+    let beside = match is_beside && others > 0 {
+        true => format!(", and other elementwise kernels {}", duration(others)),
+        false => String::new(),
+    };
+    (cases::LARGE_SHARE.is_reached_by(part) || is_beside).then(|| {
         let (time, part) = (duration(time), percent(part));
-        format!("{what} {time}, {part} of kernel time{cure}")
+        format!("{what} {time}, {part} of kernel time{beside}{cure}")
     })
 }
 
@@ -90,6 +107,13 @@ mod tests {
         );
         let casts = "converting types takes 2.00 ms, 20 % of kernel time";
         assert_eq!(of(&[(cast, 2), ("gemm", 8)]).as_deref(), Some(casts));
+        // A twentieth beside a fifth of single values, and beside less.
+        let add =
+            "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>";
+        let beside = "converting types takes 1.00 ms, 5 % of kernel time, and other elementwise kernels 3.00 ms";
+        let with = |time| of(&[(cast, 1), (add, time), ("gemm", 19 - time)]);
+        assert_eq!(with(3).as_deref(), Some(beside));
+        assert_eq!(with(2), None);
         // A twentieth; a copy of one type; a product that unpacks what it multiplies.
         assert_eq!(of(&[(cast, 1), ("gemm", 19)]), None);
         assert_eq!(

@@ -18,6 +18,16 @@ pub struct OwnWork {
     pub change: &'static str,
 }
 
+impl OwnWork {
+    /// The library that has such kernels, and how it is called: Julia has its own.
+    pub fn library_for(&self, kernel: &str) -> (&'static str, &'static str) {
+        match kernel.contains("julia_") {
+            true => ("CUDA.jl", ""),
+            false => (self.library, self.change),
+        }
+    }
+}
+
 /// All that is told by name.
 pub const KINDS: [OwnWork; 4] = [
     OwnWork {
@@ -61,7 +71,7 @@ const PRODUCT: &str = "wmma matmul mat_mul mulmat matrixmul matrix_mul mmul gemm
 /// What is in the names of libraries' kernels, and of products that no library's call does.
 const OTHERS: [&str; 3] = [
     "cutlass cublas xmma nvjet cudnn magma ampere volta turing maxwell pascal kepler hopper",
-    "sm_ sm5 sm6 sm7 sm8 sm9 sm1 splitk gemmsn gemmk1 gemv implicit explicit convolve triton _vec",
+    "sm_ sm5 sm6 sm7 sm8 sm9 sm1 elem splitk gemmsn gemmk1 gemv implicit explicit convolve triton _vec",
     "fused bias relu gelu quant awq gptq marlin int4 int8 fp8 sparse spmm csr group moe",
 ];
 

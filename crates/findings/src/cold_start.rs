@@ -67,7 +67,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let inside_share = share(inside.unwrap_or(0), whole);
     let is_much = cases::WARNING_SHARE.is_reached_by(inside_share);
     // What the GPU waits for most is what a headline names, and so is its cure.
-    let is_held = pinned > 0 && pinned.saturating_mul(2) >= idle;
+    let is_held = pinned > 0 && pinned.saturating_mul(2) >= inside.unwrap_or(idle).min(idle);
     let is_each = cold.is_each(time);
     // What traces and lowers it goes with it.
     let beside = match is_each {
@@ -300,6 +300,7 @@ impl Cold<'_, '_> {
                 _ if locks && span.len() >= CONTEXT_MAX => FirstWork::Pinning,
                 _ if self.opens(span, place) => FirstWork::Context,
                 _ if locks => FirstWork::Pinning,
+                _ if first_use::starts_library(trace, place) => FirstWork::First,
                 What::Call(of) if trace.names().full(of.name).contains("llocManaged") => {
                     FirstWork::Managed
                 }
@@ -409,6 +410,8 @@ impl Cold<'_, '_> {
                 let work = match trace_name(scope, place) {
                     Some(name) if first_use::is_search(name) => FirstWork::Trying,
                     Some(name) if first_use::is_compiler(name) => FirstWork::Building,
+                    // TensorFlow runs any operator in it.
+                    Some("EagerKernelExecute") => FirstWork::Before,
                     _ => FirstWork::First,
                 };
                 self.at.push((time, Occurrence::Row(place)));

@@ -48,12 +48,8 @@ fn found(of: &OwnWork, scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             )
         }
     };
-    let OwnWork {
-        does,
-        of_it,
-        library,
-        ..
-    } = of;
+    let (library, change) = of.library_for(full(scope, most));
+    let OwnWork { does, of_it, .. } = of;
     Some(Finding {
         title: format!(
             "the program {does} {own}, for {} ({})",
@@ -64,7 +60,7 @@ fn found(of: &OwnWork, scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             "{}{library} has tuned kernels for that. Of a kernel that is written to learn, it shows what the GPU can do.",
             configs::first(f)
         ),
-        change: scope.changes(of.change, None),
+        change: scope.changes(change, None),
         says: Some(Says::of_kernels(
             f,
             format!("{} in {of_it} {own}", part.of_it(taken)),

@@ -29,6 +29,9 @@ pub(super) fn seen_at(line: Option<&LineShare>) -> String {
 /// The cure of what a first run takes.
 const WARMING_UP: &str = "warming up";
 
+/// The cure of copies that are staged.
+const PINNING: &str = "pinning";
+
 /// The end of a cure's name, where larger batches bring more than it.
 const OR_BATCHES: &str = " or larger batches";
 /// And how that is told: for as much work they may save more than a step is idle for.
@@ -108,6 +111,10 @@ impl Finding {
                                 }
                             },
                         )
+                    }
+                    Rule::PageableCopy if self.cure == PINNING => {
+                        let all = duration(most);
+                        (least, format!(", {all} if they run beside other work, too"))
                     }
                     _ => (
                         most,
@@ -261,6 +268,8 @@ impl Finding {
         match self.rule {
             // A graph has the same kernels: it ends idle time alone.
             Rule::LaunchBound => self.most(),
+            // Pinned copies are copies still.
+            Rule::PageableCopy if self.cure == PINNING => self.most(),
             _ => self.at_most(),
         }
     }

@@ -99,6 +99,10 @@ impl Lateness {
                 "without {whose} one delay {most}{less} less in all"
             ));
         }
+        // Of stretches that take no time a mean says nothing.
+        if saving.now_ns == 0 {
+            return None;
+        }
         let (without, now) = (duration(saving.without_ns), duration(saving.now_ns));
         let unit = self.unit_name();
         let least = if saving.is_capped { "at least " } else { "" };

@@ -398,6 +398,10 @@ fn of_class<'f>(whole: &Verdict, findings: &'f [Finding]) -> Option<&'f Finding>
     let computes = matches!(bound, Bound::Compute | Bound::Memory);
     let is_little = SMALL_PART * told.weight() < whole.cost_ns;
     let is_other = computes && !is_of(&told) && told.says.is_none() && is_little;
+    // Nor is what makes kernels faster the cure of copies that take longer than it saves.
+    let speeds = told.rule.speeds_kernels() || told.rule == Rule::OwnKernels;
+    let is_beside = bound == Bound::Copy && speeds;
+    let is_other = is_other || is_beside && told.weight() < whole.cost_ns;
     (!is_other).then_some(told)
 }
 

@@ -93,9 +93,14 @@ pub(super) fn told(trace: &Trace) -> (Option<String>, Vec<String>) {
         .filter_map(|it| Some((it.0.as_ref()?, it.1)));
     let told = told.filter_map(|(work, what)| work.list(what));
     let habits = every.iter().flat_map(Work::habits);
-    let told = told.chain(habits).chain(sampled(trace)).collect();
-    let mut known = [&calls, &operators, &ranges].into_iter().flatten();
     let compiled = calls.as_ref().and_then(|it| it.compiling(trace));
+    // Of all that was sampled it is another part.
+    let sampled = match compiled {
+        Some(_) => None,
+        None => sampled(trace),
+    };
+    let told = told.chain(habits).chain(sampled).collect();
+    let mut known = [&calls, &operators, &ranges].into_iter().flatten();
     let most = compiled.or_else(|| known.find_map(Work::most));
     // Of a thread that waits nobody is at work.
     let own = ranges

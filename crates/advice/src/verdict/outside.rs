@@ -13,7 +13,8 @@ use trace::{LaneId, LaneKey, LaneKind, SourceKind, Trace, describe};
 /// It is told from so long on, where it is also a tenth of the recording. The profiler's own start is no matter of the program.
 const OUTSIDE_MIN: Ns = 500_000_000;
 
-/// Between two calls of CUDA no profiler starts: so long is told, where it is so many times all that ran.
+/// Between two calls of CUDA no profiler starts: so long is told, where it is half of all that ran. From so many times that on it is no
+/// driver's start either.
 const BETWEEN_MIN: Ns = 100_000_000;
 const BETWEEN_TIMES: Ns = 10;
 
@@ -52,9 +53,14 @@ pub(super) fn told(trace: &Trace, causes: &Causes<'_>) -> Vec<(Ns, String)> {
             let calls = trace.threads().filter_map(|it| it.1.extent());
             let first = calls.map(|it| it.start).min().unwrap_or(span.end);
             free.retain(|it| it.start >= first);
+            // Before a call made the context the driver may be at work.
+            if sum(&free) < ops.len().saturating_mul(BETWEEN_TIMES) {
+                let made = opened(trace).unwrap_or(span.end);
+                free.retain(|it| it.start >= made);
+            }
         }
         let time = sum(&free);
-        let is_between = || time >= BETWEEN_MIN.max(ops.len().saturating_mul(BETWEEN_TIMES));
+        let is_between = || time >= BETWEEN_MIN.max(ops.len() / 2);
         let is_long = !is_short || span == before && is_between();
         if !is_long || !cases::LARGE_SHARE.is_reached_by(share(time, all.len())) {
             return None;
@@ -149,6 +155,15 @@ pub(super) fn recorded(trace: &Trace) -> Option<Span> {
     let sampled = trace.processes().iter();
     let sampled = sampled.filter_map(|it| it.sampled.extent());
     trace.extent().into_iter().chain(sampled).reduce(Span::hull)
+}
+
+/// When the first call that takes long came back: it makes the context.
+fn opened(trace: &Trace) -> Option<Ns> {
+    let calls = trace.threads().flat_map(|(_, lane, _)| {
+        let rows = lane.kept().map(|row| lane.span(row));
+        rows.filter(|it| it.len() >= PIECE_MIN)
+    });
+    calls.min_by_key(|it| it.start).map(|it| it.end)
 }
 
 /// When the first record of a process comes that calls CUDA: a launcher is there before it.
@@ -312,6 +327,27 @@ mod tests {
             },
         });
         scene.put(batch).trace()
+    }
+
+    #[test]
+    fn work_between_the_context_and_the_first_operation_is_told_from_half_of_what_ran_on() {
+        const MS: Ns = 1_000_000;
+        let told = |first: &str, made: Ns, ran: Ns| {
+            let mut scene = Scene::new();
+            scene.call(first, 0, made);
+            let at = made + 250 * MS;
+            scene.call("cudaLaunchKernel", at, at + 5_000);
+            scene.kernel("k", 7, at + 6_000, at + ran);
+            let trace = scene.trace();
+            let graph = Graph::new(&trace);
+            let told = told(&trace, &Causes::new(&trace, &graph));
+            told.into_iter().map(|it| it.1).collect::<Vec<_>>().concat()
+        };
+        let text = "250 ms outside CUDA before the first operation";
+        assert_eq!(told("cudaMallocHost", 100 * MS, 400 * MS), text);
+        assert_eq!(told("cudaMallocHost", 100 * MS, 600 * MS), "");
+        // Behind a question of no time the driver may make the context.
+        assert_eq!(told("cuModuleGetLoadingMode", 1_000, 400 * MS), "");
     }
 
     #[test]

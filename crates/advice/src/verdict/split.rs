@@ -57,6 +57,8 @@ pub(super) struct Split {
     pub unseen: Ns,
     /// Waits of `Sync`.
     pub syncs: u64,
+    /// Of the time before pages of managed memory come back, what lies behind all kernels.
+    pub pages_behind: Ns,
     /// Kernels, copies to and from memory of the host, and others.
     pub counts: [u64; 3],
     /// All operations, memsets too.
@@ -210,6 +212,7 @@ impl Split {
             (&mut self.turns, other.turns),
             (&mut self.likely, other.likely),
             (&mut self.unseen, other.unseen),
+            (&mut self.pages_behind, other.pages_behind),
         ] {
             *into += from;
         }
@@ -402,6 +405,8 @@ impl Split {
             let length = piece.span.len();
             let group = causes.group(gap, piece);
             self.groups[group as usize] += length;
+            let is_behind = piece.cause == Cause::Pages && causes.is_behind_kernels(gap);
+            self.pages_behind += if is_behind { length } else { 0 };
             let bound = match causes.wait_of(piece).filter(|_| group == Group::Sync) {
                 Some(wait) => {
                     *self.at(Bound::Sync) += length;

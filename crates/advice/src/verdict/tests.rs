@@ -1546,6 +1546,31 @@ fn a_headline_ends_with_the_change_that_cures_what_it_says() {
 }
 
 #[test]
+fn a_headline_of_copies_ends_with_no_cure_of_kernels_that_take_less() {
+    let products = Finding {
+        rule: Rule::OwnKernels,
+        severity: Severity::Warning,
+        bound_ns: 7_000,
+        cure: "cuBLAS",
+        is_all: true,
+        ..Finding::default()
+    };
+    let gain = |bound_by, cost_ns| {
+        let mut verdicts = [Verdict {
+            bound_by,
+            cost_ns,
+            ..Verdict::default()
+        }];
+        promise(&mut verdicts, std::slice::from_ref(&products));
+        let [verdict] = verdicts;
+        verdict.gain
+    };
+    assert_eq!(gain(Bound::Copy, 14_400), None);
+    assert_eq!(gain(Bound::Copy, 6_000).as_deref(), Some("try cuBLAS"));
+    assert_eq!(gain(Bound::Compute, 14_400).as_deref(), Some("try cuBLAS"));
+}
+
+#[test]
 fn what_a_headline_adds_of_another_thing_says_so() {
     // Tensor cores save a rank that waits for another one more than that.
     let late = Finding {
@@ -2173,6 +2198,76 @@ fn samples_of_one_gap_tell_nothing_of_another_in_which_the_thread_did_not_run() 
 }
 
 #[test]
+fn samples_of_a_function_tell_nothing_of_calls_that_have_a_name() {
+    const MS: i64 = 1_000_000;
+    let mut scene = Scene::new();
+    for at in [0, 400 * MS] {
+        scene.call("cudaLaunchKernel", at, at + 3_000);
+        scene.kernel("k", 1, at + 5_000, at + MS);
+    }
+    scene.call("cudaMallocHost", 200 * MS, 350 * MS);
+    let looks = [(0, 400 * MS, MS, ("main", "initData"))];
+    // 249 of 399 ms are outside the call.
+    let text = seen_by_nsys(&mut scene, &looks).text;
+    text.must_have("62 % of it waiting for initData in main");
+}
+
+#[test]
+fn what_the_cpu_does_on_managed_memory_behind_all_kernels_is_its_own_work() {
+    const MS: i64 = 1_000_000;
+    let told = |kernel_at: i64, page: i64| {
+        let mut scene = Scene::new();
+        scene.call("cudaLaunchKernel", 0, 3_000);
+        scene.kernel("gemm", 1, 5_000, 10 * MS);
+        scene.call("cudaDeviceSynchronize", 4_000, 10 * MS);
+        for at in (1..10).map(|it| it * 100 * MS) {
+            if at == kernel_at {
+                scene.call("cudaLaunchKernel", at - 10_000, at - 9_000);
+                scene.kernel("gemm", 1, at - 8_000, at - 1_000);
+            }
+            scene.without_call();
+            let stream = Place::NO_STREAM;
+            scene.copy(Direction::D2H, stream, 64 << 10, at, at + page);
+        }
+        verdict(&mut scene).text
+    };
+    let alone = "in CPU work on managed memory after the last kernel";
+    told(0, 10_000).must_have(alone);
+    // With a kernel near its end, and with pages that take much of it.
+    told(900 * MS, 10_000).must_have("waiting for CPU access to managed memory");
+    told(0, 20 * MS).must_have("waiting for CPU access to managed memory");
+}
+
+#[test]
+fn a_start_of_far_longer_than_copies_leads_before_them() {
+    let led = |start: Ns| {
+        let mut scene = Scene::new();
+        for at in (0..100).map(|it| it * 10_000) {
+            scene.call("cudaMemcpyAsync", at, at + 2_000);
+            scene.copy(Direction::H2D, 7, 1 << 16, at + 1_000, at + 10_000);
+        }
+        scene.kernel("k", 7, 1_000_000, 1_010_000);
+        let trace = scene.trace();
+        let graph = Graph::new(&trace);
+        let causes = Causes::new(&trace, &graph);
+        let devices = figures::count(&trace, None, None);
+        let mut all = find(&trace, &causes, (None, &devices), (&[], None), None);
+        assert_eq!(all[0].bound_by, Bound::Copy);
+        let cold = Finding {
+            rule: Rule::ColdStart,
+            bound_ns: start,
+            title: "cold start".to_owned(),
+            ..Finding::default()
+        };
+        lead(&mut all, (&trace, &causes), &[&cold]);
+        all[0].text.clone()
+    };
+    // 1 ms of copies: 200 times as long, and 40 times.
+    led(200_000_000).must_begin("cold start");
+    led(40_000_000).must_begin("copy-bound");
+}
+
+#[test]
 fn what_a_runtime_brings_into_its_buffer_between_copies_is_staging() {
     const MS: i64 = 1_000_000;
     let told = |seen: (&str, &str), kernels: bool| {
@@ -2193,6 +2288,10 @@ fn what_a_runtime_brings_into_its_buffer_between_copies_is_staging() {
     let found = told(moves, false);
     assert_eq!(found.bound_by, Bound::Copy, "{}", found.text);
     found.text.must_have("in staging and gaps before copies");
+    // Where no function of the program is seen, a library's is told that half of the samples are in.
+    told(moves, true)
+        .text
+        .must_have("waiting for __c_mcopy8_nt_avx2 in libnvc.so");
     // Behind kernels it may bring anything; the program's own function works on the bytes; a libc's serves anybody.
     assert_eq!(told(moves, true).bound_by, Bound::Host);
     assert_eq!(told(("main", "fill"), false).bound_by, Bound::Host);

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{kernel, making, pins};
 use crate::graph::{CallId, CallKind, Graph, NONE};
 use activity::{NameId, Ns, Span, What};
-use trace::Trace;
+use trace::{LaneId, Trace};
 
 /// Launches that took long and were the first of their kernel in the process: its code is loaded meanwhile. Only what came
 /// before tells, so that an answer holds while a timeline grows.
@@ -89,6 +89,24 @@ pub fn pinning(trace: &Trace, graph: &Graph) -> FxHashSet<CallId> {
         later.clear();
     }
     (0..launched).filter(pins).chain(later).collect()
+}
+
+/// What a library asks first, and how long before its first call at most.
+const QUESTIONS: [&str; 3] = ["cuInit", "GetProcAddress", "DeviceGetAttribute"];
+const QUESTION_MAX: Ns = 5_000_000;
+
+/// Whether a library starts in a call: it frees nothing, right behind questions about the driver or the device.
+pub fn starts_library(trace: &Trace, (lane, row): (LaneId, usize)) -> bool {
+    let (Some(before), calls) = (row.checked_sub(1), &trace.lanes()[lane]) else {
+        return false;
+    };
+    let name = |row| match trace.what(lane, row).name() {
+        Some(name) => trace.names().full(name),
+        None => "",
+    };
+    let is_behind = calls.span(row).start - calls.span(before).end < QUESTION_MAX;
+    let asks = || QUESTIONS.iter().any(|of| name(before).contains(of));
+    is_behind && name(row).contains("Free") && asks()
 }
 
 /// What a call that loads code takes at most behind its wait for the GPU.

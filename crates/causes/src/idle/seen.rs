@@ -1,7 +1,7 @@
 //! What stack samples saw of the host while nothing ran.
 
-use super::{Cause, Causes, Piece};
-use crate::graph::{NONE, OpId};
+use super::{Cause, Causes, Gap, Piece};
+use crate::graph::{Engine, NONE, OpId};
 use crate::stacks::StackCounts;
 use activity::Span;
 use trace::LaneKind;
@@ -25,6 +25,13 @@ impl Cause {
 }
 
 impl Causes<'_> {
+    /// Whether a gap lies behind all kernels of its device.
+    pub fn is_behind_kernels(&self, gap: Gap) -> bool {
+        let device = self.device(gap.next);
+        let last = device.and_then(|it| self.graph.ops.of_engine(it, Engine::Compute).last());
+        last.is_some_and(|it| self.graph.ops.end[*it as usize] <= gap.span.start)
+    }
+
     /// Adds what the thread that launched `next` was seen doing within `span`.
     pub fn add_samples(&self, next: OpId, span: Span, seen: &mut StackCounts) {
         if !self.ready.is_sampled {

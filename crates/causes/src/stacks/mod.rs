@@ -246,7 +246,14 @@ impl StackCounts {
     }
 
     /// The same of the CPU's own work. Of a thread that waited for most of it the function is told that holds nearly all samples.
+    /// Without one it is a library's that holds half of them.
     pub fn at_work(&self, trace: &Trace) -> Option<LineShare> {
+        let ran = self.off_ns == 0 && OFF_CPU * self.ran >= self.looked;
+        let of_library = || self.of_library(trace).filter(|_| ran);
+        self.in_program(trace).or_else(of_library)
+    }
+
+    fn in_program(&self, trace: &Trace) -> Option<LineShare> {
         let is_blocked = OFF_CPU * self.ran < self.looked;
         let around = is_blocked.then(|| self.around(trace, NEARLY_ALL));
         let around = around.flatten().map(|it| LineShare { is_blocked, ..it });

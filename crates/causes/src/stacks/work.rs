@@ -2,7 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{LEAST, LineShare, OFF_CPU, SAMPLES_MIN, StackCounts, tree};
+use super::{LEAST, LineShare, OFF_CPU, SAMPLES_MIN, StackCounts, place, tree};
+use activity::text::printable;
 use activity::units::percent;
 use activity::{Frame, StackId};
 use trace::Trace;
@@ -62,6 +63,32 @@ impl StackCounts {
         self.all >= SAMPLES_MIN && 2 * staged.all > self.all
     }
 
+    /// The function of a library that half of them are in, where none of the program's own holds as many.
+    pub(super) fn of_library(&self, trace: &Trace) -> Option<LineShare> {
+        let mut by: FxHashMap<&Frame, u64> = FxHashMap::default();
+        for (&stack, &samples) in &self.stacks {
+            let inner = trace.stacks().frames(stack).next();
+            if let Some(inner) = inner.filter(|it| it.line == 0 && it.file.starts_with("<lib")) {
+                *by.entry(inner).or_default() += samples;
+            }
+        }
+        let (inner, samples) = by.into_iter().max_by_key(|it| (it.1, &it.0.function))?;
+        let file = inner.file.trim_matches(['<', '>']).to_owned();
+        let is_told = self.all >= SAMPLES_MIN && 2 * samples >= self.all;
+        is_told.then(|| LineShare {
+            place: place(&file, 0),
+            file,
+            line: 0,
+            function: printable(&inner.function),
+            call: None,
+            deepest: None,
+            deep: samples,
+            samples,
+            of: self.all,
+            is_blocked: false,
+        })
+    }
+
     /// Those in which a compiler was at work. Looking for what was built, and importing the compiler, is no such work.
     pub(super) fn of_building(&self, trace: &Trace) -> StackCounts {
         let looks = |it: &Frame| has(it, &["importlib", "triton_key", "cache_key"]);
@@ -102,7 +129,7 @@ impl StackCounts {
                 self.part(built.all)
             ));
         }
-        if let Some(line) = self.at_work(trace) {
+        if let Some(line) = self.in_program(trace) {
             return Some(match line.is_blocked {
                 true => format!("most of it blocked in {}", line.culprit()),
                 false => format!("{} of it in {}", self.part(line.samples), line.with_call()),

@@ -606,6 +606,29 @@ fn what_takes_long_just_once_while_all_is_cold_is_no_work_of_the_host() {
 }
 
 #[test]
+fn a_free_right_behind_questions_is_a_librarys_start() {
+    // Memory is taken, and a kernel runs. Then a library asks so much, and frees for 200 ms.
+    let told = |asks: &str, pause: Ns| {
+        let mut scene = Scene::new();
+        scene.call("cudaMalloc", 0, 60_000_000);
+        scene.call("cudaLaunchKernel", 61_000_000, 61_010_000);
+        scene.kernel("k", 1, 61_012_000, 62_000_000);
+        scene.call(asks, 70_000_000, 71_000_000);
+        let at = 71_000_000 + pause;
+        scene.call("cudaFree", at, at + 200_000_000);
+        scene.call("cudaFree", at + 210_000_000, at + 210_010_000);
+        scene.call("cudaLaunchKernel", at + 220_000_000, at + 220_010_000);
+        scene.kernel("k", 1, at + 220_012_000, at + 221_000_000);
+        sick("cold-start", &mut scene).title
+    };
+    told("cuInit", 1_000_000).must_have("slow first calls to libraries (200 ms)");
+    told("cudaDeviceGetAttribute", 1_000_000).must_have("slow first calls to libraries");
+    // Long after them, or behind another call, memory is given back.
+    told("cuInit", 6_000_000).must_have("first allocations and frees (200 ms)");
+    told("cudaMemGetInfo", 1_000_000).must_have("first allocations and frees");
+}
+
+#[test]
 fn a_managed_allocation_behind_a_copy_makes_no_context() {
     // Memory and code come quickly, then a copy or none, and then managed memory that takes 20 ms.
     let scene = |copies: bool, name: &str| {

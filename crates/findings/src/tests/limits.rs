@@ -246,7 +246,7 @@ fn products_by_a_kernel_of_the_programs_own() {
         ("compact_scan(int*, int)", Some("try CUB")),
         (
             "void julia_reduce_grid_shared<float>(float*)",
-            Some("try CUB"),
+            Some("try CUDA.jl"),
         ),
         ("bitonic_sort_step(float*, int, int)", Some("try CUB")),
         ("void cub::DeviceReduceKernel<int>(int*)", None),

@@ -16,6 +16,10 @@ use figures::steps::without_numbers;
 use findings::no_cure::{SPREAD, UNTRACED};
 use trace::describe::host_name;
 
+/// So much of the CPU's work on managed memory lies behind all kernels where it is a matter of its own. Pages take less of it.
+const BEHIND: f64 = 0.9;
+const PAGES_MAX: f64 = 0.05;
+
 /// Why kernels are likely compiled where no record shows it.
 const FIRST: &str = "before first launches";
 
@@ -125,6 +129,11 @@ impl Told<'_> {
                 let why = "waiting for processes that start later";
                 (time, [why.to_owned(), String::new()])
             }
+            // What moves is next to nothing of it: the CPU's own work takes the time.
+            Some((CpuWork::Pages, time)) if self.works_alone(time) => {
+                let why = "in CPU work on managed memory after the last kernel";
+                (time, [why.to_owned(), String::new()])
+            }
             Some((CpuWork::Pages, time)) => {
                 let at = self.line.map(|line| format!(" in {}", line.culprit()));
                 let name = Cause::Pages.label().to_owned() + &at.unwrap_or_default();
@@ -146,10 +155,16 @@ impl Told<'_> {
             }
             most => match (self.line, most) {
                 (Some(line), _) if line.is_blocked => (all, [self.blocked(), line.culprit()]),
-                (Some(line), _) => {
+                (Some(line), most) => {
                     let seen = self.split.seen.get(&self.bound);
                     let part = seen.map_or(1.0, StackCounts::seen_part);
-                    ((all as f64 * part) as Ns, [waiting, line.culprit()])
+                    // A function of the program is in no call that has a name.
+                    let least = match most {
+                        Some((CpuWork::Untraced, time)) if line.is_native() => time,
+                        _ => all,
+                    };
+                    let time = least.min((all as f64 * part) as Ns);
+                    (time, [waiting, line.culprit()])
                 }
                 (None, Some((_, time))) if self.output().is_some() => {
                     let library = self.output().unwrap_or_default();
@@ -179,6 +194,12 @@ impl Told<'_> {
                 },
             },
         }
+    }
+
+    /// Whether nearly all of the time before pages come back lies behind all kernels, and the pages take next to nothing of it.
+    fn works_alone(&self, time: Ns) -> bool {
+        let behind = share(self.split.pages_behind, time);
+        behind >= BEHIND && share(self.split.copying, time) < PAGES_MAX
     }
 
     /// CPU work that no name holds most of: the one that holds the largest part of it, where that is a fifth.
