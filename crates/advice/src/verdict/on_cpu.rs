@@ -74,9 +74,14 @@ pub(super) fn told(trace: &Trace) -> (Option<String>, Vec<String>) {
     let lanes = lanes.filter(|it| own(&it.1.key().kind));
     let of = |kind: Option<RangeKind>| {
         let work = lanes.clone().filter_map(|it| Work::of(trace, it.0, kind));
-        let is_told = kind != Some(RangeKind::CpuOp) || trace.source.kind == SourceKind::Kineto;
-        work.filter(|_| is_told)
-            .max_by_key(|it| (it.parts(), it.time()))
+        let are_ops = kind == Some(RangeKind::CpuOp);
+        let is_told = !are_ops || trace.source.kind == SourceKind::Kineto;
+        let work: Vec<Work> = work.filter(|_| is_told).collect();
+        // What TensorFlow writes for threads are rows that have room for one more op.
+        match are_ops && !work.iter().any(Work::has_ops) {
+            true => work.into_iter().reduce(Work::with),
+            false => work.into_iter().max_by_key(|it| (it.parts(), it.time())),
+        }
     };
     let kinds = [None, Some(RangeKind::CpuOp), Some(RangeKind::Nvtx)];
     let [calls, operators, ranges] = kinds.map(of);
@@ -224,6 +229,11 @@ impl Work {
         syncs.into_iter().chain(memory).collect()
     }
 
+    /// Whether it has operators of PyTorch.
+    fn has_ops(&self) -> bool {
+        self.by.keys().any(|it| is_op(it))
+    }
+
     fn time(&self) -> Ns {
         self.by.values().map(|it| it.own).sum()
     }
@@ -241,8 +251,7 @@ impl Work {
 
     /// "62 % of the CPU's 3.22 s is in `cudaMalloc`". PyTorch's operators are told with those that they are made of.
     fn most(&self) -> Option<String> {
-        let is_op = |name: &str| name.starts_with("aten::");
-        let has_ops = self.by.keys().any(|it| is_op(it));
+        let has_ops = self.has_ops();
         let parts = self.by.iter().filter(|it| !self.is_around(it.1));
         let times = parts.filter_map(|it| match has_ops {
             true => is_op(it.0).then_some((it.1.time, it)),
@@ -252,9 +261,11 @@ impl Work {
         // Of the first one its own time is told, and not that of those behind it.
         let is_first = most.1.is_first && 2 * most.1.longest > time;
         let told = if is_first { most.1.longest } else { time };
-        let part = share(told, self.span.len());
+        // Ops beside each other take longer together than from the first to the last.
+        let all = self.span.len().max(self.time());
+        let part = share(told, all);
         (part >= BOUND_MIN).then(|| {
-            let (part, all) = (percent(part), duration(self.span.len()));
+            let (part, all) = (percent(part), duration(all));
             let name = quoted(&most.1.name);
             match is_first {
                 true => format!(
@@ -323,6 +334,10 @@ impl Work {
     }
 }
 
+fn is_op(name: &str) -> bool {
+    name.starts_with("aten::")
+}
+
 fn quoted(name: &str) -> String {
     format!("`{}`", printable(&cut_middle(name, NAME_MAX)))
 }
@@ -383,6 +398,40 @@ mod tests {
         let all = told(&scene.trace()).1;
         let calls = "CUDA calls: `cudaMalloc` 8.00 ms (2, one of 6.00 ms), `cudaFree` 3.00 ms";
         assert_eq!(all, [calls]);
+    }
+
+    /// Rows of TensorFlow: each op lies in the first that has room. PyTorch's are threads.
+    #[test]
+    fn ops_of_tensorflow_count_in_all_of_its_rows() {
+        let told = |name: &str| {
+            let mut scene = Scene::new();
+            for (thread, name, from, to) in
+                [(0, name, 0, 4), (1, name, 1, 6), (1, "ApplyAdam", 6, 10)]
+            {
+                let name = scene.name(name);
+                let (kind, index) = (RangeKind::CpuOp, 0);
+                let op = Range {
+                    kind,
+                    name,
+                    thread,
+                    index,
+                };
+                scene.push(from * MS, to * MS, 0, What::Range(op));
+            }
+            let mut trace = scene.trace();
+            trace.source.kind = SourceKind::Kineto;
+            told(&trace).0
+        };
+        // 4 and 5 ms of 13.
+        assert_eq!(
+            told("MatMul").as_deref(),
+            Some("69 % of the CPU's 13.0 ms is in `MatMul`")
+        );
+        // 5 of the 9 ms of one thread.
+        assert_eq!(
+            told("aten::mm").as_deref(),
+            Some("56 % of the CPU's 9.00 ms is in `aten::mm`")
+        );
     }
 
     #[test]
