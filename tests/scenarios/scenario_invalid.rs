@@ -162,6 +162,11 @@ fn a_mistake_is_told_once_with_its_cure() {
             "the first one",
         ),
         ("[params]", "", "is `[params]` missing before this?"),
+        (
+            "[params]",
+            "repeat = 20\n[params]",
+            "is `[[variant]]` missing before this?",
+        ),
         ("[expect]", "", "is `[expect]` missing before this?"),
         (
             "[kernels.add]",

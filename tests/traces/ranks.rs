@@ -900,6 +900,33 @@ fn ranks_that_wait_for_each_other_by_turns_are_bound_by_what_those_did() {
     assert!(told.ends_with("and wait for next(loader)"), "{told}");
 }
 
+/// Two kernels of 20 us and a transfer as long, 2 ms apart. What comes 0.3 ms late takes an eighth of the time, and most of what the other
+/// GPU seems to work.
+#[test]
+fn a_gpu_that_mostly_waits_for_another_is_told_beside_what_both_wait_for() {
+    let beside = |idle: fn(usize, usize) -> i64| {
+        let job = Job {
+            steps: 40,
+            kernels: 2,
+            collectives: 1,
+            work: 20_000,
+            transfer: 20_000,
+            jitter: 0,
+            idle,
+            has_host: true,
+            ..Job::default()
+        };
+        let report = Report::new(&job.make().0, None, KnownGpus::default());
+        report.verdicts[0].beside.join(" · ")
+    };
+    let told = beside(|rank, _| 2_000_000 + rank as i64 * 300_000);
+    let waits = "rank 0 waits for rank 1 in collectives for 1";
+    assert!(told.contains(waits), "{told}");
+    assert!(told.contains("ms that its GPU works"), "{told}");
+    let even = beside(|_, _| 2_000_000);
+    assert!(!even.contains("waits for rank"), "{even}");
+}
+
 #[test]
 fn clocks_are_said_on_the_screen_and_carried_by_exports() {
     let job = Job {

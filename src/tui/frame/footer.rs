@@ -46,14 +46,18 @@ impl Footer {
         let typed = typed(state, views);
         let messages = &state.messages;
         // What was noticed is in the log, too, which says so in a word: keys go before a long sentence.
-        let has_room = |it: &str| pen::width(it) + KEYS_MIN <= usize::from(state.size.width);
+        let mut totals = totals(state, views);
+        // How long what is in view is goes before it, too.
+        let before = totals.first().map_or(0, |it| pen::width(&it.text) + 2);
+        let has_room =
+            |it: &str| before + pen::width(it) + KEYS_MIN <= usize::from(state.size.width);
         let flash = messages.flash.as_ref();
         let flash = flash.filter(|it| !messages.is_notice || has_room(it));
         let mut is_said = flash.is_some() || typed.is_some();
-        let mut totals = match flash {
-            Some(text) => vec![Note::new(text, Role::Warning)],
-            None => totals(state, views),
-        };
+        if let Some(text) = flash {
+            totals.truncate(usize::from(messages.is_notice));
+            totals.push(Note::new(text, Role::Warning));
+        }
         totals.splice(0..0, typed);
         // Where there is no rule that it could stand on. What somebody hides by name goes before hints.
         if Layout::of(state).details_rule.is_empty() && views.is_home() {

@@ -187,6 +187,8 @@ pub fn find(
     let late = ranks.and_then(|it| words::straggler(it, whole.span_ns));
     let late = late.filter(|of| !is_stalled || of.0 >= whole.share);
     let is_late = late.is_some();
+    let waits = ranks.and_then(|it| words::waits(it, devices));
+    whole.beside.extend(waits.filter(|_| !is_late));
     if let Some((share, text)) = late {
         let text_of = std::mem::take(&mut whole.text);
         whole.but_for_late = Some((whole.bound_by, whole.share, text_of));

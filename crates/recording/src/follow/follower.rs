@@ -207,7 +207,7 @@ impl Follower {
         }
         if self.directories.iter().any(|it| has_former_stacks(it)) {
             // It stands where the keys are: no longer than it must be.
-            let why = "Python lines recorded by an older cuptop: record again";
+            let why = "no Python lines: an older cuptop recorded this";
             sink(notice(true, why.to_owned()))?;
         }
         Ok(())

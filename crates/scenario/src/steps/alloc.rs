@@ -47,7 +47,7 @@ fn place<'f>(
     let (name, device) = (quoted(&spec.name), spec.device);
     if spec.preallocated || device.is_none() {
         let message = format!("{name} is allocated before the first pass");
-        let help = "set alloc = \"step\" in its [buffers] table";
+        let help = format!("set alloc = \"step\" in [buffers.{}]", spec.name);
         return unroll.error_help(step.loc, message, help);
     }
     let stream = match step.stream() {

@@ -10,7 +10,7 @@ use super::super::expr::parse::{self, Piece, Template};
 use super::super::expr::value::{Unit, Value};
 use super::super::expr::{Expr, ExprError, Loc};
 use super::decl::{BufferRef, Named};
-use super::keys::{Key, ValueKind};
+use super::keys::{self, Key, ValueKind};
 
 /// A value, with the place of its key.
 #[derive(Clone, Copy)]
@@ -123,6 +123,9 @@ impl Reader<'_> {
                         "[kernels.NAME]"
                     }
                     (_, key, DeValue::String(_)) if key.contains('.') => "[expect]",
+                    ("a scenario", key, _) if keys::VARIANT.iter().any(|it| it.name == key) => {
+                        "[[variant]]"
+                    }
                     ("a scenario", _, DeValue::Integer(_)) if close.is_none() => "[params]",
                     _ => "",
                 };

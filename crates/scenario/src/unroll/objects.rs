@@ -329,7 +329,10 @@ impl<'f> Unroll<'_, 'f> {
             return Some(());
         }
         let message = format!("{} has no host side", quoted(&spec.name));
-        let help = "set host = \"pinned\" (or \"pageable\") in its [buffers] table";
+        let help = format!(
+            "set host = \"pinned\" (or \"pageable\") in [buffers.{}]",
+            spec.name
+        );
         self.error_help(loc, message, help)
     }
 

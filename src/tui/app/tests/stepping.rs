@@ -435,7 +435,7 @@ fn what_is_selected_leaves_the_headline_its_cause() {
 fn what_was_noticed_takes_no_keys_from_the_foot() {
     let foot = |width: u16| {
         let mut app = opened(Size::new(width, 24));
-        let former = "Python lines recorded by an older cuptop: record again";
+        let former = "no Python lines: an older cuptop recorded this";
         app.state.messages.noticed(LineFrom::Cuptop, true, former);
         screen(&mut app).lines().last().expect("a foot").to_owned()
     };
@@ -443,6 +443,8 @@ fn what_was_noticed_takes_no_keys_from_the_foot() {
     for key in ["3:findings", "L longest gap"] {
         assert!(narrow.contains(key), "{narrow}");
     }
-    assert!(wide.contains("recorded by an older cuptop"), "{wide}");
+    assert!(wide.contains("an older cuptop recorded this"), "{wide}");
+    // And what is in view before it.
+    assert!(wide.starts_with(" 10.0 ms in view"), "{wide}");
     assert!(wide.contains("L longest gap"), "{wide}");
 }
