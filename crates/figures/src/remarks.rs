@@ -174,7 +174,8 @@ fn few_warps(it: &ShapeRow) -> Option<String> {
 
 /// The older compute capability that a library made a kernel for.
 fn made_for(name: &str, info: &DeviceInfo) -> Option<String> {
-    let name = name.to_ascii_lowercase();
+    // Instructions that CuTe has since then say nothing of what the kernel is for: "cute::SM75_U32x4_LDSM_N".
+    let name = name.to_ascii_lowercase().replace("cute::sm", "");
     let row = ARCHITECTURES.iter().rfind(|it| has_any(&name, it.0));
     let (major, minor) = row?.1;
     (info.capability.0 >= major + GENERATIONS)
@@ -291,6 +292,7 @@ mod tests {
                 "batch norm as in training",
             ),
             ("nvjet_hsh_128x256_64x4", ""),
+            ("k<cute::Copy_Atom<cute::SM75_U32x4_LDSM_N, half>>", ""),
             (
                 "volta_sgemm_128x64_nn",
                 "fp32 without tensor cores · made for compute capability 7.0",

@@ -34,10 +34,21 @@ pub fn short(full: &str) -> String {
         name.eq_ignore_ascii_case("kernel")
             || ["device_kernel", "GemmKernel", "run_global"].contains(&name)
     };
+    if let Some(agent) = arguments.first().filter(|_| name == "_kernel_agent") {
+        return of_agent(agent);
+    }
     if is_generic(name) {
         return match arguments.first().filter(|a| !is_plain(a)) {
             Some(argument) => {
                 let mut parts = path(argument);
+                // "enable_sm90_or_later" says where what it holds may run.
+                while let Some(inner) = parts
+                    .last()
+                    .filter(|it| it.name.starts_with("enable_"))
+                    .and_then(|it| split(it.arguments, b',').first().copied())
+                {
+                    parts = path(inner);
+                }
                 let last = parts.pop().unwrap_or_default();
                 let space = parts.pop().filter(|_| is_generic(last.name));
                 condense(space.unwrap_or(last).name)
@@ -52,6 +63,29 @@ pub fn short(full: &str) -> String {
         Some(telling) => format!("{} {telling}", bare_base(name)),
         None => condense(name),
     }
+}
+
+/// What an agent of Thrust does: its algorithm and part of it, or the algorithm with the function that it calls for each.
+fn of_agent(agent: &str) -> String {
+    let algorithm = |parts: &[PathPart<'_>]| {
+        let space = parts.iter().rev().find_map(|it| it.name.strip_prefix("__"));
+        space.unwrap_or_default().to_owned()
+    };
+    let parts = path(agent);
+    let last = parts.last().copied().unwrap_or_default();
+    if last.name != "ParallelForAgent" {
+        let part = last.name.strip_suffix("Agent").unwrap_or(last.name);
+        return format!("{} {part}", algorithm(&parts)).trim().to_owned();
+    }
+    let arguments = split(last.arguments, b',');
+    let called = path(arguments.first().copied().unwrap_or_default());
+    let name = match called.last().map(|it| it.name) {
+        Some(name) if name != "functor" => name.strip_suffix("_f").unwrap_or(name).to_owned(),
+        _ => algorithm(&called),
+    };
+    let given = called.last().map(|it| split(it.arguments, b','));
+    let telling = given.into_iter().flatten().find_map(|it| telling(it, 0));
+    telling.map_or(name.clone(), |it| format!("{name} {it}"))
 }
 
 /// A short name for each of `fulls`. They differ wherever the whole names do.
@@ -428,6 +462,22 @@ mod tests {
     fn kernels_get_the_name_that_people_call_them() {
         let cases = [
             ("matmul_tiled", "matmul_tiled"),
+            (
+                "void cutlass::device_kernel<flash::enable_sm90_or_later<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwdSm90<(int)2, cute::tuple<cute::C<(int)1>>, (int)128, cutlass::bfloat16_t, float, cutlass::arch::Sm90, (bool)1>, flash::Epilogue<(int)1>>>>(T1::Params)",
+                "FlashAttnFwdSm90",
+            ),
+            (
+                "void thrust::cuda_cub::core::_kernel_agent<thrust::cuda_cub::__merge_sort::PartitionAgent<thrust::device_ptr<int>, long, IndexCompare_int>, bool, thrust::device_ptr<int>, int*, long, unsigned long, long*, IndexCompare_int, long, int>(bool, thrust::device_ptr<int>, int*, long, unsigned long, long*, IndexCompare_int, long, int)",
+                "merge_sort Partition",
+            ),
+            (
+                "void thrust::cuda_cub::core::_kernel_agent<thrust::cuda_cub::__parallel_for::ParallelForAgent<thrust::cuda_cub::__fill::functor<double*, double>, long>, thrust::cuda_cub::__fill::functor<double*, double>, long>(thrust::cuda_cub::__fill::functor<double*, double>, long)",
+                "fill",
+            ),
+            (
+                "void thrust::cuda_cub::core::_kernel_agent<thrust::cuda_cub::__parallel_for::ParallelForAgent<thrust::cuda_cub::for_each_f<thrust::detail::normal_iterator<thrust::device_ptr<Data> >, thrust::detail::wrapped_function<main::{lambda(Data&)#1}, void> >, long>, thrust::detail::wrapped_function<main::{lambda(Data&)#1}, void>, long>(thrust::detail::wrapped_function<main::{lambda(Data&)#1}, void>, long)",
+                "for_each",
+            ),
             (
                 "void fused_moe::run_global<fused_moe::Fused_Moe_Kernel_sm80<cutlass::bfloat16_t, cutlass::bfloat16_t, cutlass::bfloat16_t, 32, 128, 64, 3, (fused_moe::Activation_Type)3> >(fused_moe::Fused_Moe_Kernel_sm80<cutlass::bfloat16_t, cutlass::bfloat16_t, cutlass::bfloat16_t, 32, 128, 64, 3, (fused_moe::Activation_Type)3>::Params)",
                 "Fused_Moe_Kernel_sm80",
