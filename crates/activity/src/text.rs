@@ -111,6 +111,15 @@ pub fn cut_middle(text: &str, columns: usize) -> String {
     format!("{}…{tail}", head(text.chars(), room - room / 3))
 }
 
+/// A name in at most `columns`: its template arguments go before its middle does, as they tell least.
+pub fn cut_name(name: &str, columns: usize) -> String {
+    let bare = name.split_once('<').map_or(name, |it| it.0);
+    match name.width() > columns && !bare.is_empty() {
+        true => cut_middle(bare, columns),
+        false => cut_middle(name, columns),
+    }
+}
+
 /// A name in pieces of at most `columns`, broken between its words where that goes: "matmul_", "tiled".
 pub fn pieces(text: &str, columns: usize) -> Vec<String> {
     let mut pieces = vec![String::new()];
@@ -262,6 +271,9 @@ mod tests {
         assert_eq!(cut("matmul_tiled", 6), "matmu…");
         assert_eq!(cut("abc", 3), "abc");
         assert_eq!(cut("abc", 0), "");
+        assert_eq!(cut_name("index_put<char*>", 16), "index_put<char*>");
+        assert_eq!(cut_name("index_put<char*>", 9), "index_put");
+        assert_eq!(cut_name("<lambda>", 7), cut_middle("<lambda>", 7));
         assert_eq!(cut_middle("abcdefgh", 8), "abcdefgh");
         assert_eq!(cut_middle("abcdefghi", 7), "abcd…hi");
         assert_eq!(cut_middle("漢字漢字漢字", 7).width(), 7);

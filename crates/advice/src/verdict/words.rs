@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::scope::StepScope;
 use super::split::Split;
 use super::{Answered, Bound, STALL_SHARE};
-use activity::text::{NAME_MAX, counted, cut_middle, printable};
+use activity::text::{NAME_MAX, counted, cut_middle, cut_name, printable};
 use activity::units::{bytes, duration, percent, share};
 use activity::{Direction, NameId, Ns, occupancy};
 use causes::stacks::LineShare;
@@ -72,8 +72,10 @@ pub const HEADLINE_MAX: usize = 100;
 /// A kernel that takes so much of its kind is named alone.
 const ONE_OF_KIND: f64 = 0.8;
 
-/// So many columns of a name are told at least.
-const NAME_MIN: usize = 12;
+/// So many columns of a name are told at least: all of "cudaDeviceSynchronize", and of what is no name but words.
+const NAME_MIN: usize = 28;
+/// A headline may be so much longer for the sake of a name.
+const MORE: usize = 12;
 
 /// Copies that kernels hide for less than this part of their time have nothing beside them.
 const HIDDEN_MIN: f64 = 0.05;
@@ -376,7 +378,7 @@ impl Told<'_> {
         let whole = format!("{kind}, {} {name}", mostly(time, of_all));
         // A name cut in its middle says less than none.
         let length = text.chars().count() + 1 + whole.chars().count();
-        Some(match length <= HEADLINE_MAX + NAME_MIN {
+        Some(match length <= HEADLINE_MAX + MORE {
             true => whole,
             false => kind,
         })
@@ -481,9 +483,9 @@ fn cut_to(name: &str, before: &str) -> String {
     match name.rsplit_once(" at ") {
         Some((of, place)) if name.chars().count() > room => {
             let left = room.saturating_sub(place.chars().count() + 4).max(NAME_MIN);
-            format!("{} at {place}", cut_middle(of, left))
+            format!("{} at {place}", cut_name(of, left))
         }
-        _ => cut_middle(name, room),
+        _ => cut_name(name, room),
     }
 }
 
