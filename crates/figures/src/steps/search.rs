@@ -43,7 +43,8 @@ pub(super) fn by_period(trace: &Trace, process: usize, window: Option<Span>) -> 
     let period = identities.find_map(|it| repeats(symbols(it)));
     // Nodes of one graph that repeat are parts of what its launch does.
     let are_nodes = |it: &Units| {
-        let inside = it.units.iter().filter(|it| !is_first(it.start));
+        let is_inside = |it: &&Range<usize>| !is_first(it.start) && id(it.start) == id(it.end - 1);
+        let inside = it.units.iter().filter(is_inside);
         2 * inside.count() > it.units.len()
     };
     let of_nodes = period.as_ref().is_some_and(are_nodes);
