@@ -1417,6 +1417,14 @@ def few_kernels_of_few_blocks(made):
 
 
 @made
+def long_kernel_of_one_block(made):
+    """One kernel of 200 us with one block in 4 ms."""
+    kernels_of(made, "create", 1, 200 * US, count=1)
+    for i in range(1, 20):
+        made.kernel("gemm", i * 200 * US, (i + 1) * 200 * US)
+
+
+@made
 def kernels_beside_each_other(made):
     """Four such kernels at once fill the GPU."""
     kernels_of(made, "reduce", 33, 100 * US, 4)

@@ -400,6 +400,8 @@ table! {
         UNDER_FILLED_BLOCKS: Share = 0.75 or 0.0 => ["recorded_pipeline", "kernels_of_few_blocks"];
         /// Such kernels are worth a line where they take this part of all kernel time.
         UNDER_FILLED_SHARE: Share = 0.1 or 0.0 => ["few_kernels_of_few_blocks"];
+        /// Of long ones with one block or two this part is enough.
+        ONE_BLOCK_SHARE: Share = 0.03 or f64::INFINITY => ["long_kernel_of_one_block"];
         /// Kernels run beside each other when their durations sum to so many times the time in which any ran.
         BESIDE_EACH_OTHER: Share = 1.5 or f64::INFINITY => ["recorded_sync_points", "kernels_beside_each_other"];
         /// Collective communication takes few SMs on purpose, to leave the others to computing.

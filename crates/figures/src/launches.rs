@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
+use crate::DeviceFigures;
 use activity::{Ns, Span, What};
 use causes::first_use;
-use causes::graph::{CallId, Graph, NONE};
+use causes::graph::{CallId, CallKind, Graph, NONE};
 use trace::{CallIndex, LaneId, Trace};
 
 /// How long operations waited from the start of their host call to their own start.
@@ -189,6 +190,20 @@ impl CallWork {
             _ => CallWork::Other,
         }
     }
+}
+
+/// What is uploaded before each round, and smaller, only sets a flag back.
+const FLAG_BYTES: u64 = 16;
+
+/// Whether each graph that is launched has input of its own, and its result comes back: as many of these as waits.
+pub fn have_input(graph: &Graph, window: Span, f: &DeviceFigures, waits: usize) -> bool {
+    let calls = &graph.calls;
+    let all = (0..calls.len() as CallId).filter(|it| window.overlaps(calls.span(*it)));
+    let kinds = all.map(|it| calls.kind[it as usize]);
+    let count = |kind| kinds.clone().filter(|it| *it == kind).count() as u64;
+    let graphs = count(CallKind::GraphLaunch);
+    let moved = f.h2d.count.min(f.d2h.count).min(f.h2d.bytes / FLAG_BYTES);
+    graphs >= waits as u64 && moved >= graphs.max(4 * count(CallKind::Launch))
 }
 
 #[cfg(test)]

@@ -121,6 +121,13 @@ pub(crate) fn has_aligned_twin<'n>(name: &str, all: &mut impl Iterator<Item = &'
     own.is_some() && all.any(|it| it.contains("_align8") && stem(it) == own)
 }
 
+/// Whether it is told of blocks of one thread, or of a grid of one block.
+pub(crate) fn is_of_one(remark: &str) -> bool {
+    ["blocks of 1 thread:", "1 block for "]
+        .iter()
+        .any(|it| remark.starts_with(it))
+}
+
 /// What blocks leave empty of their warps.
 fn of_block(it: &ShapeRow, info: &DeviceInfo) -> Option<String> {
     let warp = u64::from(info.warp_size.max(32));
@@ -266,6 +273,7 @@ mod tests {
         ] {
             let said = told("walk(int*)", grid, block, registers, &info);
             assert_eq!(said, expected, "{grid} {block}");
+            assert_eq!(said.split(" · ").any(is_of_one), grid == 1, "{said}");
         }
     }
 

@@ -12,14 +12,19 @@ const SAME: f64 = 0.9;
 /// Tensors of so many sizes are different ones.
 const SIZES_MIN: usize = 3;
 
-/// Kernels of these launches in long rows of few names and several sizes, on one stream.
+/// What puts the results of a loop into one tensor: so the loop was over different ones, of whatever size.
+const JOINS: &str = "CatArrayBatchedCopy";
+
+/// Kernels of these launches in long rows of few names and several sizes, on one stream. Beside them how many stand before what joins
+/// their results.
 pub fn find(
     trace: &Trace,
     device: usize,
     window: Option<Span>,
     known: &FxHashMap<ShapeId, LaunchShape>,
-) -> Vec<(LaneId, usize)> {
-    let mut all = Vec::new();
+) -> (Vec<(LaneId, usize)>, usize) {
+    let (mut all, mut joined) = (Vec::new(), 0);
+    let name = |it| trace.names().full(trace.shape(it).name);
     for (id, lane) in trace.streams_of(device) {
         let rows = window.map_or(lane.kept(), |w| lane.starting(w));
         let mut row = Vec::new();
@@ -30,16 +35,22 @@ pub fn find(
             };
             match shape {
                 Some(shape) => row.push(((id, at), *shape)),
-                None => end(&mut row, &mut all),
+                None => {
+                    let joins =
+                        matches!(activity.what, What::Kernel(it) if name(it.shape).contains(JOINS));
+                    let before = all.len();
+                    end(&mut row, &mut all, joins);
+                    joined += if joins { all.len() - before } else { 0 };
+                }
             }
         }
-        end(&mut row, &mut all);
+        end(&mut row, &mut all, false);
     }
-    all
+    (all, joined)
 }
 
 /// Takes the kernels of a row where a loop over tensors made it.
-fn end(row: &mut Vec<((LaneId, usize), LaunchShape)>, all: &mut Vec<(LaneId, usize)>) {
+fn end(row: &mut Vec<((LaneId, usize), LaunchShape)>, all: &mut Vec<(LaneId, usize)>, joins: bool) {
     if cases::MANY_LAUNCHES.is_reached_by(row.len()) {
         let mut names: FxHashMap<_, usize> = FxHashMap::default();
         row.iter()
@@ -48,7 +59,7 @@ fn end(row: &mut Vec<((LaneId, usize), LaunchShape)>, all: &mut Vec<(LaneId, usi
         counts.sort_unstable_by(|a, b| b.cmp(a));
         let most: usize = counts.iter().take(NAMES_MAX).sum();
         let sizes: FxHashSet<[u32; 3]> = row.iter().map(|it| it.1.grid).collect();
-        let is_one = cases::ONE_SIZE.holds(sizes.len() < SIZES_MIN);
+        let is_one = cases::ONE_SIZE.holds(sizes.len() < SIZES_MIN && !joins);
         if most as f64 >= SAME * row.len() as f64 && !is_one {
             all.extend(row.iter().map(|it| it.0));
         }

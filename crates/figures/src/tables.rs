@@ -58,6 +58,9 @@ pub struct ShapeTime {
 /// Kernels with this part of the time say what stands out of them.
 const REMARKED: f64 = 0.05;
 
+/// So do those of one block or one thread with this part.
+const ONE_REMARKED: f64 = 0.01;
+
 /// Kernels by name, most time first. Those that start within `window`, or all.
 pub fn kernels(trace: &Trace, window: Option<Span>) -> Vec<NameRow> {
     kernels_sampled(trace, window, window)
@@ -90,8 +93,10 @@ pub fn kernels_sampled(trace: &Trace, window: Option<Span>, sampled: Option<Span
     for row in &mut rows {
         row.stalls = stalls::of_kernel(trace, row.id, row.count, row.total_ns);
         row.shapes = shapes.remove(&row.id).unwrap_or_default();
-        if let Some(device) = device.filter(|_| row.share >= REMARKED) {
+        if let Some(device) = device.filter(|_| row.share >= ONE_REMARKED) {
             row.remarks = remarks::find(&row.name, &row.shapes, &device.info);
+            row.remarks
+                .retain(|it| row.share >= REMARKED || remarks::is_of_one(it));
         }
     }
     for at in 0..rows.len() {

@@ -20,7 +20,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
         title: format!("{}: what looks idle may be work", lost.text()),
         advice: match (lost.are_graphs(), lost.are_left_out()) {
             (_, true) => "Open the export as it was made, with all its tables and rows, or record again.",
-            (true, _) => "Record fewer steps, or graphs as a whole (nsys --cuda-graph-trace=graph, cuptop trace --graphs whole).",
+            (true, _) => "Record fewer steps, or graphs as a whole (nsys --cuda-graph-trace=graph, cuptop trace --graphs whole). An nsys older than that which recorded leaves such graphs out of its export.",
             _ => "Record a shorter part, or fewer processes at once.",
         }
         .to_owned(),

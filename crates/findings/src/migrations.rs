@@ -132,6 +132,14 @@ pub(super) fn pages(scope: &Scope, f: &DeviceFigures) -> Vec<Span> {
     Span::merged(pages.collect())
 }
 
+/// From a kernel's start to its last page.
+pub(super) fn until_last(pages: &[Span], kernel: Span) -> Option<Span> {
+    let before = pages.partition_point(|page| page.start < kernel.end);
+    let last = pages[..before].last();
+    let last = last.filter(|page| page.end > kernel.start)?;
+    Some(Span::new(kernel.start, last.end.min(kernel.end)))
+}
+
 /// The same, and what kernels that leave no SM empty take until their last one: at most they do nothing but wait.
 fn held(scope: &Scope, f: &DeviceFigures) -> Ns {
     let mut spans = pages(scope, f);
@@ -139,12 +147,7 @@ fn held(scope: &Scope, f: &DeviceFigures) -> Ns {
     let full: Vec<_> = full.filter(|it| it.row.fill.idle_sms == Some(0)).collect();
     let kernels = configs::ran(scope, f, &full).into_iter();
     let kernels = kernels.map(|((lane, row), ..)| scope.trace.lanes()[lane].span(row));
-    let waits = |it: Span| {
-        let before = spans.partition_point(|page| page.start < it.end);
-        let last = spans[..before].last().filter(|page| page.end > it.start)?;
-        Some(Span::new(it.start, last.end.min(it.end)))
-    };
-    let kernels: Vec<Span> = kernels.filter_map(waits).collect();
+    let kernels: Vec<Span> = kernels.filter_map(|it| until_last(&spans, it)).collect();
     spans.extend(kernels);
     Span::union_len(spans)
 }

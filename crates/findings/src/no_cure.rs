@@ -69,13 +69,16 @@ pub const PACED: &str = "a display, a camera or a timer likely paces it";
 /// Steps start so many times a second, idle for the most part. Nothing of the program is known to take that long, and what
 /// is faster waits for longer.
 pub fn paced(scope: &Scope, rate: Ns, found: &mut Vec<Finding>) {
-    let is_known = |it: &Finding| matches!(it.rule, Rule::HostBound | Rule::Asleep);
-    let is_known = found.iter().any(is_known);
     let is_idle = |f: &DeviceFigures| f.idle_share() >= thresholds::COMPUTE_SHARE;
     let Some(f) = scope.devices.first() else {
         return;
     };
-    if is_known || !scope.devices.iter().all(is_idle) {
+    // Who waits for a timer does so once a step, and not between launches.
+    let is_known = |it: &Finding| match it.rule {
+        Rule::LaunchBound => 2 * it.bound_ns > f.idle_ns,
+        rule => matches!(rule, Rule::HostBound | Rule::Asleep),
+    };
+    if found.iter().any(is_known) || !scope.devices.iter().all(is_idle) {
         return;
     }
     found.retain(|it| it.is_no_matter_of_time() && it.rule != Rule::NoCure);

@@ -59,7 +59,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Loop> {
         is_elementwise(name) || name.contains("reduce_kernel")
     });
     let known: FxHashMap<_, LaunchShape> = of.map(|it| (it.id, it.shape)).collect();
-    let all = rows_of_tensors::find(scope.trace, f.index, scope.window_on(f.index), &known);
+    let (all, joined) =
+        rows_of_tensors::find(scope.trace, f.index, scope.window_on(f.index), &known);
     let part = all.len() as f64 / f.kernels.max(1) as f64;
     if !cases::OPTIMIZER_SHARE.is_reached_by(part) {
         return None;
@@ -67,13 +68,22 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Loop> {
     let line = launched_at(scope, &all).telling(scope.trace);
     let at = line.as_ref();
     let at = at.map_or_else(String::new, |it| format!(", launched at {}", it.place));
-    let change = "try torch._foreach_ functions: a list of all tensors";
+    let (what, cure, change) = match 2 * joined > all.len() {
+        true => (
+            "one piece",
+            ". Joined they are one tensor all the same: do it once for all of it (indices, torch.vmap), without the Python loop.",
+            "try torch.vmap: over all pieces at once",
+        ),
+        false => (
+            "one tensor",
+            ": torch._foreach_ functions take a list of all.",
+            "try torch._foreach_ functions: a list of all tensors",
+        ),
+    };
+    let whose = percent(part);
     Some(Loop {
         part,
-        told: format!(
-            " {} of the kernels do the same to one tensor after the other{at}: torch._foreach_ functions take a list of all.",
-            percent(part)
-        ),
+        told: format!(" {whose} of the kernels do the same to {what} after the other{at}{cure}"),
         change: scope.changes(change, line.as_ref()),
     })
 }

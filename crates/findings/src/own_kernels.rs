@@ -1,8 +1,9 @@
 //! What a kernel of the program's own does where a library has one: products of matrices, and what CUB does with rows of values.
 
 use super::limits::{full, name, time};
-use super::{Finding, Says, Scope, configs};
+use super::{Finding, Says, Scope, configs, migrations};
 use ::program::Framework;
+use activity::Ns;
 use activity::units::duration;
 use causes::sum_by;
 use figures::DeviceFigures;
@@ -33,7 +34,12 @@ fn found(of: &OwnWork, scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let its = all.clone();
     all.retain(|it| !is_slow_by_its_grid(scope, f, (it, &its)));
     let (taken, most) = (time(&all), *all.first()?);
-    if !configs::is_worth(scope, f, taken) {
+    // No library brings pages of managed memory sooner.
+    let pages = migrations::pages(scope, f);
+    let kernels = configs::ran(scope, f, &all).into_iter();
+    let kernels = kernels.map(|((lane, row), ..)| scope.trace.lanes()[lane].span(row));
+    let waits = kernels.filter_map(|it| Some(migrations::until_last(&pages, it)?.len()));
+    if !configs::is_worth(scope, f, taken) || 2 * waits.sum::<Ns>() > taken {
         return None;
     }
     let part = configs::kernel_time(scope, f);

@@ -13,7 +13,7 @@ use activity::{Direction, Ns, Span, What};
 use causes::graph::{CallId, CallKind, NONE};
 use causes::stacks::StackCounts;
 use causes::{Bound, Cause, Culprit, Gap, Group, Piece, around, first_use, needs};
-use figures::busy::longest;
+use figures::{busy::longest, launches};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // What is idle around waits is a part of what is idle.
@@ -133,9 +133,6 @@ fn every(kernels: u64, reads: usize, operators: &[String]) -> String {
 
 /// Flags, sums, tokens of a batch. What is larger is a result, which decides nothing by itself.
 const VALUE_BYTES: u64 = 4 << 10;
-
-/// What is uploaded before each round, and smaller, only sets a flag back.
-const FLAG_BYTES: u64 = 16;
 
 /// Whether so few kernels lie between two waits that nothing is gained by launching those together.
 pub(super) fn is_dense(kernels: u64) -> bool {
@@ -359,26 +356,15 @@ impl<'s, 'a> Waits<'s, 'a> {
         !cases::CUT_MIN.is_reached_by(kernels as usize) && (is_within() || self.sizes().is_some())
     }
 
-    /// Whether each graph that is launched has input of its own, and the CPU waits for what becomes of it.
-    fn are_requests(&self) -> bool {
-        let (calls, f) = (&self.scope.causes.graph().calls, self.f);
-        let window = self.scope.window_on(f.index).unwrap_or(f.span);
-        let all = 0..calls.len() as CallId;
-        let kinds = all
-            .filter(|it| window.overlaps(calls.span(*it)))
-            .map(|it| calls.kind[it as usize]);
-        let count = |kind| kinds.clone().filter(|it| *it == kind).count() as u64;
-        let graphs = count(CallKind::GraphLaunch);
-        let moved = f.h2d.count.min(f.d2h.count).min(f.h2d.bytes / FLAG_BYTES);
-        graphs >= self.by_wait.len() as u64 && moved >= graphs.max(4 * count(CallKind::Launch))
-    }
-
     /// What to do, the change of the source, and how that is called as a cure.
     fn advice(&self, is_each: bool) -> (&'static str, &'static str, &'static str) {
         let cure = if is_each { "reading it less often" } else { "" };
         let is_staged = || cases::WAITS_ALL_THE_SAME.holds(self.are_before_staged());
+        let window = self.scope.window_on(self.f.index).unwrap_or(self.f.span);
+        let graph = self.scope.causes.graph();
+        let are_requests = launches::have_input(graph, window, self.f, self.by_wait.len());
         match self.are_of_values() {
-            true if cases::REQUESTS.holds(self.are_requests()) => (
+            true if cases::REQUESTS.holds(are_requests) => (
                 "Each graph launch has input of its own, and the CPU waits for its result. Give it several inputs at once, or launch the next before that wait.",
                 "",
                 "batching requests",

@@ -44,7 +44,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let share = part.share(kernels.time);
     let saving = (kernels.wasted as Ns).min(f.compute_ns);
     let is_worth = cases::WORTH_SHARE.is_reached_by(f.part(saving + kernels.paged));
-    if part.is_beside() || !cases::UNDER_FILLED_SHARE.is_reached_by(share) || !is_worth {
+    let mean = kernels.time / (kernels.at.len() as Ns).max(1);
+    let are_long = cases::LITTLE_TO_DO.is_reached_by(mean) && kernels.blocks.1 <= SHORT_BLOCKS;
+    let is_much = cases::UNDER_FILLED_SHARE.is_reached_by(share)
+        || are_long && cases::ONE_BLOCK_SHARE.is_reached_by(share);
+    if part.is_beside() || !is_much || !is_worth {
         return None;
     }
     let has_blocks = kernels.blocks.0 >= multiprocessors;
@@ -70,7 +74,6 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let with = with.unwrap_or_default();
     let found = scope.found(f.span_ns, most_saved, &longest_first(kernels.at.clone()));
     let number = kernels.at.len();
-    let mean = kernels.time / number as Ns;
     let (advice, cure) = kernels.advice(are_paged, has_blocks);
     Some(Finding {
         // What takes most of the time is worth a change, however short each is.

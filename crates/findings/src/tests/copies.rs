@@ -675,7 +675,7 @@ fn pages_that_the_driver_moves() {
     let scene = |stream: u32| {
         let mut scene = Scene::new();
         scene.call("cudaLaunchKernel", 0, 3_000);
-        scene.kernel("k", 1, 5_000, 1_005_000);
+        scene.kernel("matmul_naive(float*)", 1, 5_000, 1_005_000);
         scene.without_call();
         for i in 0..100 {
             let at = 10_000 + i * 9_000;
@@ -696,6 +696,9 @@ fn pages_that_the_driver_moves() {
     // Nobody asked for them, so that nobody can gather them.
     cured("tiny-copies", &mut scene(activity::Place::NO_STREAM));
     cured("page-migration", &mut scene(2));
+    // No library multiplies sooner what is not there.
+    cured("own-kernels", &mut scene(activity::Place::NO_STREAM));
+    sick("own-kernels", &mut scene(2));
     // Nor is anything to be prefetched that was.
     cured("page-migration", &mut scene(activity::Place::PREFETCHED));
     // Without calls on the timeline nothing is said of them.

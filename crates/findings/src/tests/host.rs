@@ -514,16 +514,16 @@ fn pieces(pieces: i64, behind: &str) -> Scene {
     scene
 }
 
-/// Twenty steps of PyTorch that go through 40 tensors, two kernels for each, of so many sizes.
+/// Twenty steps of PyTorch that go through 40 tensors, two kernels for each, of so many sizes, and end with one of another name.
 #[test]
 fn a_loop_over_tensors_is_told_beside_a_graph() {
-    let told = |sizes: u32, framework: &str| {
+    let told_before = |last: &str, sizes: u32, framework: &str| {
         let mut scene = Scene::new();
         for i in 0..20 * 81 {
             let at = i * 12_000;
             scene.call("cudaLaunchKernel", at, at + 5_000);
             let name = match i % 81 {
-                80 => "gemm".to_owned(),
+                80 => last.to_owned(),
                 it => format!("{framework}elementwise_kernel<{}>", it % 2),
             };
             let shape = launch(1 + (i % 81) as u32 / 2 % sizes, 128);
@@ -533,6 +533,14 @@ fn a_loop_over_tensors_is_told_beside_a_graph() {
         let changes: Vec<String> = found.change.iter().map(|it| it.to_string()).collect();
         found.advice + &changes.join("; ")
     };
+    let told = |sizes, framework| told_before("gemm", sizes, framework);
+    // What joins their results shows that they are pieces, though all are of one size.
+    let join = "void at::native::CatArrayBatchedCopy_vectorized<float>";
+    let found = told_before(join, 1, "void at::native::");
+    found.must_have(
+        "99 % of the kernels do the same to one piece after the other. Joined they are one tensor",
+    );
+    found.must_have("try torch.vmap: over all pieces at once");
     let found = told(5, "void at::native::");
     found.must_have("99 % of the kernels do the same to one tensor after the other");
     found.must_have("CUDA graph");

@@ -180,7 +180,9 @@ fn nothing(kind: &EditKind) -> &'static str {
         EditKind::OwnStream => {
             "nothing to overlap: no stream holds several batches that each have their own copies and memory"
         }
-        EditKind::MergeCopies => "nothing to merge: no two copies in a row have the same direction",
+        EditKind::MergeCopies => {
+            "nothing to merge: no two copies of one direction come in a row without a sync"
+        }
         EditKind::Graph => NOTHING_TO_CAPTURE,
         EditKind::Fuse { .. } => "nothing to fuse: no two kernels in a row on a stream",
         EditKind::Reuse => "nothing to reuse: no memory is allocated or freed",

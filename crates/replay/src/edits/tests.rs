@@ -277,7 +277,7 @@ fn neighbouring_copies_become_one_but_for_work_between_them() {
     // 50 KB at 50 GB/s take 1 us, and 1 that every copy takes; no less than one of them took.
     assert_eq!(makespan(&mut copies(0), "merge-copies"), Ok(2_000));
     let worked = makespan(&mut copies(30_000), "merge-copies");
-    let none = "nothing to merge: no two copies in a row have the same direction";
+    let none = "nothing to merge: no two copies of one direction come in a row without a sync";
     assert_eq!(worked, Err(none.to_owned()));
 }
 
