@@ -67,7 +67,9 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
     let inside_share = share(inside.unwrap_or(0), whole);
     let is_much = cases::WARNING_SHARE.is_reached_by(inside_share);
     // What the GPU waits for most is what a headline names, and so is its cure.
-    let is_held = pinned > 0 && pinned.saturating_mul(2) >= inside.unwrap_or(idle).min(idle);
+    // Of what first calls take it may be most, and yet next to nothing of the idle time.
+    let held = |times: Ns, of: Ns| pinned > 0 && pinned.saturating_mul(times) >= of;
+    let is_held = held(2, idle) || held(2, inside.unwrap_or(idle)) && held(5, idle);
     let is_each = cold.is_each(time);
     // What traces and lowers it goes with it.
     let beside = match is_each {

@@ -77,7 +77,8 @@ pub fn lead(
     let is_told = computes || is_uncured || is_held_up || are_few || is_lost || whole.idle >= IDLE;
     // What some steps wait for is next to nothing of it.
     let is_host = whole.bound_by == Bound::Host;
-    let is_all = |it: &Finding| (is_host || whole.steps.is_none()) && it.bound_ns > ALL * ran;
+    let is_whole = whole.steps.is_none() && !whole.text.starts_with(TOO_LITTLE);
+    let is_all = |it: &Finding| (is_host || is_whole) && it.bound_ns > ALL * ran;
     let cold = cold.filter(|it| is_told || !it.next.is_empty() || is_all(it));
     let cold = cold.map(|it| (it.bound_ns, it.title.clone(), String::new(), Some(it.next)));
     // A start-up is told before its steps only where these are next to nothing of what ran.
