@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use super::odd::culprit;
 use super::{BOUND_MIN, Verdict, find, words};
+use activity::text::{NAME_MAX, cut_name};
 use activity::units::{duration, percent, share};
 use activity::{Ns, Span, What};
-use causes::{Cause, Causes, IdleCause, first_use};
+use causes::{Cause, Causes, IdleCause, first_use, sum_by};
 use figures::DeviceFigures;
 use figures::breakdown::Breakdown;
 use figures::lost::Lost;
@@ -153,6 +154,9 @@ fn begins((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> String {
         _ => String::new(),
     };
     let text = format!("start-up {}{of}", duration(start.len()));
+    if let Some(gaps) = one_gap((trace, causes), steps) {
+        return format!("{text}, {gaps}");
+    }
     let part = |time: Ns| share(time, start.len());
     // Launches that are captured, and the CPU's work between them, run nothing: together they are what it is for.
     let graphs = causes.graph().making_graphs(start).min(idle);
@@ -171,6 +175,28 @@ fn begins((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> String {
         }
         _ => text,
     }
+}
+
+/// "2.29 s of it in one gap each before cudnn_fprop": of slower steps whose longest gaps take most of a start-up, before the same kernel.
+fn one_gap((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> Option<String> {
+    let slower = steps.spans.get(..steps.steady.start)?;
+    let device = steps::main_device(trace, steps.process)?;
+    let (usage, graph) = (&trace.devices()[device].usage, causes.graph());
+    let before = |step: &Span| {
+        let gap = usage.longest_gap(*step, Trace::GAP_MIN)?;
+        let next = *graph.ops.around(device, gap.end).1.first()?;
+        Some((
+            first_use::kernel(trace, graph, next)?,
+            gap.intersect(*step).len(),
+        ))
+    };
+    let gaps: Vec<_> = slower.iter().filter_map(before).collect();
+    let (name, time) = sum_by(gaps.iter().copied()).into_iter().next()?;
+    let alike = gaps.iter().filter(|it| it.0 == name).count();
+    let is_told =
+        steps.begins_slowly() && 4 * alike >= 3 * slower.len() && 2 * time >= steps.start_up.len();
+    let name = cut_name(trace.names().short(name), NAME_MAX);
+    is_told.then(|| format!("{} of it in one gap each before {name}", duration(time)))
 }
 
 /// What the CPU is at while the GPU is idle: "compiling kernels", "in untraced CPU work".

@@ -108,6 +108,36 @@ fn memsets_that_take_most_are_bound_by_memory() {
     told(900_000).must_begin("GPU-bound: kernels run 60 %");
 }
 
+/// Thirty steps of 42 ms, 40 of which lie in one gap before the same kernel, and then forty of 2 ms: each has the same ten kernels.
+#[test]
+fn slower_steps_say_where_each_has_its_gap() {
+    let beside = |gap_before: fn(i64) -> usize| {
+        let mut scene = Scene::new();
+        let mut at = 0;
+        for step in 0..70 {
+            for (i, name) in ["a", "b", "c", "d", "attention", "f", "g", "h", "i", "j"]
+                .into_iter()
+                .enumerate()
+            {
+                at += if step < 30 && i == gap_before(step) {
+                    40_000_000
+                } else {
+                    0
+                };
+                scene.call("cudaLaunchKernel", at, at + 5_000);
+                scene.kernel(name, 1, at + 7_000, at + 100_000);
+                at += 200_000;
+            }
+        }
+        by_steps(&mut scene)[0].beside.join(" · ")
+    };
+    let told = beside(|_| 4);
+    let expected = "with 30 slower steps, 1.20 s of it in one gap each before attention";
+    assert!(told.contains(expected), "{told}");
+    let told = beside(|step| step as usize % 10);
+    assert!(!told.contains("one gap each"), "{told}");
+}
+
 #[test]
 fn one_short_operation_is_too_little_to_judge() {
     let one = |length: Ns| {
