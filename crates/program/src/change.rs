@@ -63,7 +63,8 @@ impl Sources<'_> {
     pub fn changes(&self, told: &str) -> Vec<Change> {
         let mut general = None;
         let mut found = Vec::new();
-        for told in told.split("; ") {
+        // Some cures have no words in a source.
+        for told in told.split("; ").filter(|it| !it.is_empty()) {
             let likely = told.strip_prefix("try ");
             let (calls, set) = likely
                 .unwrap_or(told)
@@ -158,6 +159,7 @@ mod tests {
             told("DataLoader: num_workers=0>more", 5),
             ["train.py:2  DataLoader: num_workers=4 → more"]
         );
+        assert_eq!(told("", 5), [""; 0]);
         assert_eq!(
             told("AdamW: fused=True", 5),
             ["train.py:4  AdamW: fused=True"]
