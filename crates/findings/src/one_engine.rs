@@ -2,6 +2,7 @@
 
 use super::{DeviceFigures, Finding, Occurrence, Scope};
 use crate::thresholds;
+use activity::Ns;
 use activity::units::percent;
 use causes::graph::{EdgeKind, Engine, OpId};
 
@@ -33,6 +34,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         (is_many && share >= thresholds::QUEUED_SHARE).then_some((at, all.len(), engine))
     });
     let (at, all, engine) = found.max_by_key(|found| found.0.len())?;
+    let both = [f.h2d.busy_ns, f.d2h.busy_ns];
+    let are_apart = both.iter().all(|it| *it > 0) && f.copy_ns == both.iter().sum::<Ns>();
     Some(Finding {
         title: format!(
             "{} of {all} copies ({}) wait for another stream's copy in the same direction: there is only one {}",
@@ -40,7 +43,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             percent(at.len() as f64 / all as f64),
             engine.label(),
         ),
-        advice: "A second stream does not help copies in one direction; it helps kernels and the other direction.".to_owned(),
+        advice: match are_apart {
+            true => "A second stream does not help copies in one direction; it helps kernels. Copies up and down never overlap here either: a slice of a GPU (MIG) may have one engine for both.",
+            false => "A second stream does not help copies in one direction; it helps kernels and the other direction.",
+        }
+        .to_owned(),
         ..scope.found(f.span_ns, 0, &at)
     })
 }

@@ -609,6 +609,30 @@ fn copies_of_one_direction_on_two_streams() {
     assert_eq!(figures::testing::whole(&trace)[0].stream_count, 2);
 }
 
+/// Rounds of two copies up and two down, on two streams: those down begin behind those up, or beside the second one.
+#[test]
+fn copies_up_and_down_that_never_overlap_may_have_one_engine() {
+    let advice = |beside: Ns| {
+        let mut scene = Scene::new();
+        for i in 0..20i64 {
+            let (call, at) = (i * 4_000, 100_000 + i * 400_000);
+            let round = [(Direction::H2D, 0), (Direction::D2H, 200_000 - beside)];
+            for (n, (direction, begin)) in (0..).zip(round) {
+                for (stream, begin) in [(1, begin), (2, begin + 100_000)] {
+                    let call = call + i64::from(n * 2 + stream) * 900;
+                    scene.call("cudaMemcpyAsync", call, call + 800);
+                    scene.copy(direction, stream, 4 << 20, at + begin, at + begin + 100_000);
+                }
+            }
+        }
+        let all = all_of(&mut scene).into_iter();
+        let mut found = all.filter(|f| f.rule.name() == "same-direction-streams");
+        found.next().expect("one engine").advice
+    };
+    advice(0).must_have("never overlap here either");
+    advice(50_000).must_have("helps kernels and the other direction");
+}
+
 #[test]
 fn communication_that_nothing_runs_beside() {
     // Steps of a kernel of 70 us and a collective of 30, on a stream of its own, and the same beside each other.
