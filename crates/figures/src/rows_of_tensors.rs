@@ -15,6 +15,9 @@ const SIZES_MIN: usize = 3;
 /// What puts the results of a loop into one tensor: so the loop was over different ones, of whatever size.
 const JOINS: &str = "CatArrayBatchedCopy";
 
+/// What autograd copies for each tensor no list takes.
+const COPIES: &str = "direct_copy_kernel";
+
 /// Kernels of these launches in long rows of few names and several sizes, on one stream. Beside them how many stand before what joins
 /// their results.
 pub fn find(
@@ -25,9 +28,13 @@ pub fn find(
 ) -> (Vec<(LaneId, usize)>, usize) {
     let (mut all, mut joined) = (Vec::new(), 0);
     let name = |it| trace.names().full(trace.shape(it).name);
+    let copies = |row: &Row| {
+        let copies = row.iter().map(|it| trace.names().full(it.1.name));
+        copies.filter(|it| it.contains(COPIES)).count() as f64 >= SAME * row.len() as f64
+    };
     for (id, lane) in trace.streams_of(device) {
         let rows = window.map_or(lane.kept(), |w| lane.starting(w));
-        let mut row = Vec::new();
+        let mut row = Row::new();
         for (at, activity) in trace.activities(id, rows) {
             let shape = match activity.what {
                 What::Kernel(it) => known.get(&it.shape),
@@ -39,18 +46,25 @@ pub fn find(
                     let joins =
                         matches!(activity.what, What::Kernel(it) if name(it.shape).contains(JOINS));
                     let before = all.len();
-                    end(&mut row, &mut all, joins);
+                    end(&mut row, &mut all, joins, copies);
                     joined += if joins { all.len() - before } else { 0 };
                 }
             }
         }
-        end(&mut row, &mut all, false);
+        end(&mut row, &mut all, false, copies);
     }
     (all, joined)
 }
 
+type Row = Vec<((LaneId, usize), LaunchShape)>;
+
 /// Takes the kernels of a row where a loop over tensors made it.
-fn end(row: &mut Vec<((LaneId, usize), LaunchShape)>, all: &mut Vec<(LaneId, usize)>, joins: bool) {
+fn end(
+    row: &mut Row,
+    all: &mut Vec<(LaneId, usize)>,
+    joins: bool,
+    are_copies: impl Fn(&Row) -> bool,
+) {
     if cases::MANY_LAUNCHES.is_reached_by(row.len()) {
         let mut names: FxHashMap<_, usize> = FxHashMap::default();
         row.iter()
@@ -60,7 +74,7 @@ fn end(row: &mut Vec<((LaneId, usize), LaunchShape)>, all: &mut Vec<(LaneId, usi
         let most: usize = counts.iter().take(NAMES_MAX).sum();
         let sizes: FxHashSet<[u32; 3]> = row.iter().map(|it| it.1.grid).collect();
         let is_one = cases::ONE_SIZE.holds(sizes.len() < SIZES_MIN && !joins);
-        if most as f64 >= SAME * row.len() as f64 && !is_one {
+        if most as f64 >= SAME * row.len() as f64 && !is_one && !are_copies(row) {
             all.extend(row.iter().map(|it| it.0));
         }
     }

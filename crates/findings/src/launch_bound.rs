@@ -87,7 +87,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         ..found
     };
     Some(match of_loop {
-        Some(it) => it.add_to(found, idle),
+        Some(it) => it.add_to(found, idle + more),
         None => found,
     })
 }

@@ -41,6 +41,9 @@ pub(super) fn put(
             let is_before = trace.operations_extent().is_some_and(|it| it.start < from);
             verdict.beside.retain(|it| is_before && it.contains(BEFORE));
         }
+        // What left no records may have been any amount of work.
+        let is_lost = text.starts_with(NO_VERDICT);
+        (verdict.beside).retain(|it| !is_lost || !it.starts_with(super::NEXT_TO_NONE));
         // The CPU's own times are all there is to tell.
         if is_without {
             let (most, told) = on_cpu::told(trace);

@@ -236,6 +236,7 @@ pub fn find(
 
 /// A GPU that works for less than so much of the time has next to no work, whatever it waits for.
 const LITTLE_WORK: Ns = 1_000;
+const NEXT_TO_NONE: &str = "next to no work for a GPU";
 
 /// That all kernels of a run took next to no time.
 fn little(devices: &[DeviceFigures]) -> Option<String> {
@@ -244,7 +245,7 @@ fn little(devices: &[DeviceFigures]) -> Option<String> {
     let kernels: u64 = devices.iter().map(|f| f.kernels).sum();
     let is_told = kernels > 1 && LITTLE_WORK.saturating_mul(busy) < whole;
     let (kernels, busy) = (counted(kernels, "kernel", "kernels"), duration(busy));
-    is_told.then(|| format!("next to no work for a GPU: {kernels}, {busy} in all"))
+    is_told.then(|| format!("{NEXT_TO_NONE}: {kernels}, {busy} in all"))
 }
 
 /// What is looked at: a stretch of a timeline, or all of it, and the ranks of a job.

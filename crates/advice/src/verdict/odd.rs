@@ -87,7 +87,9 @@ impl OddSteps {
         }
         // A sleep once is a pause between two parts of the program: nothing of a step holds it up.
         let is_asleep = named.split(" at ").next().is_some_and(asleep::is_sleep);
-        if count == 1 && is_asleep {
+        // What left no records may be as many steps like the others.
+        let is_missing = named == Cause::Missing.label();
+        if count == 1 && is_asleep || is_missing {
             return None;
         }
         let holds = |step: usize| {

@@ -2132,18 +2132,26 @@ fn launched_kernels_wait_for_another_program() {
 
 #[test]
 fn a_gpu_with_next_to_no_work_is_told_so() {
-    let told = |kernel: Ns| {
+    let of = |kernel: Ns, lost: Ns| {
         let mut scene = Scene::new();
         for at in [0, 5_000_000, 10_000_000] {
             scene.call("cuLaunchKernel", at, at + 2_000);
             scene.kernel("foo", 1, at + 3_000, at + 3_000 + kernel);
         }
-        verdicts(&mut scene).remove(0).beside
+        for at in (0..lost).map(|it| 6_000_000 + it * 10_000) {
+            scene.call("cuLaunchKernel", at, at + 2_000);
+        }
+        verdicts(&mut scene).remove(0)
     };
+    let told = |kernel| of(kernel, 0).beside;
     // 6 us of 10 ms, and 15.
     let little = "next to no work for a GPU: 3 kernels, 6.00 µs in all".to_owned();
     assert!(told(2_000).contains(&little), "{:?}", told(2_000));
     assert!(told(5_000).is_empty());
+    // Where records are missing nobody knows.
+    let lost = of(2_000, 40);
+    lost.text.must_begin("no verdict");
+    assert!(!lost.beside.contains(&little), "{:?}", lost.beside);
 }
 
 #[test]
