@@ -15,6 +15,9 @@ const SIZES_MIN: usize = 3;
 /// What puts the results of a loop into one tensor: so the loop was over different ones, of whatever size.
 const JOINS: &str = "CatArrayBatchedCopy";
 
+/// A norm of PyTorch's: `clip_grad_norm_` takes one of each gradient.
+pub const NORM: &str = "NormTwoOps";
+
 /// What autograd copies for each tensor no list takes.
 const COPIES: &str = "direct_copy_kernel";
 
@@ -28,6 +31,8 @@ pub fn find(
 ) -> (Vec<(LaneId, usize)>, usize) {
     let (mut all, mut joined) = (Vec::new(), 0);
     let name = |it| trace.names().full(trace.shape(it).name);
+    // The norms of gradients are joined, too: these are of tensors by themselves.
+    let is_norm = |it: &Launch| trace.names().full(it.1.name).contains(NORM);
     let copies = |row: &Row| {
         let copies = row.iter().map(|it| trace.names().full(it.1.name));
         copies.filter(|it| it.contains(COPIES)).count() as f64 >= SAME * row.len() as f64
@@ -43,8 +48,8 @@ pub fn find(
             match shape {
                 Some(shape) => row.push(((id, at), *shape)),
                 None => {
-                    let joins =
-                        matches!(activity.what, What::Kernel(it) if name(it.shape).contains(JOINS));
+                    let joins = !row.last().is_some_and(is_norm)
+                        && matches!(activity.what, What::Kernel(it) if name(it.shape).contains(JOINS));
                     let before = all.len();
                     end(&mut row, &mut all, joins, copies);
                     joined += if joins { all.len() - before } else { 0 };
@@ -56,7 +61,8 @@ pub fn find(
     (all, joined)
 }
 
-type Row = Vec<((LaneId, usize), LaunchShape)>;
+type Launch = ((LaneId, usize), LaunchShape);
+type Row = Vec<Launch>;
 
 /// Takes the kernels of a row where a loop over tensors made it.
 fn end(

@@ -59,7 +59,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Loop> {
     let of = configs::of_device(scope, f).iter();
     let of = of.filter(|it| {
         let name = full(scope, it);
-        is_elementwise(name) || name.contains("NormTwoOps")
+        is_elementwise(name) || name.contains(rows_of_tensors::NORM)
     });
     let known: FxHashMap<_, LaunchShape> = of.map(|it| (it.id, it.shape)).collect();
     let (all, joined) =

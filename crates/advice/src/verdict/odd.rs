@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{Bound, scope};
+use activity::stats;
 use activity::text::{NAME_MAX, counted, cut_middle};
 use activity::units::{count as group, duration, percent, share};
 use activity::{Ns, Span};
@@ -72,6 +73,14 @@ pub struct OddSteps {
     pub spans: Vec<Span>,
 }
 
+/// Whether steps before the steady ones took about as long as the odd ones: then a GPU came to other clocks, and did nothing else.
+fn as_before(steps: &Steps, kind: &StepKind) -> bool {
+    let before = steps.spans[..steps.steady.start].iter().map(|it| it.len());
+    let usual = stats::median_time(&before.collect::<Vec<_>>());
+    let mut odd = kind.costly.iter().map(|it| steps.spans[*it].len());
+    usual.is_some_and(|usual| odd.all(|it| 10 * (it - usual).abs() <= usual))
+}
+
 impl OddSteps {
     /// Those of a kind; `None` where it has none.
     pub fn of(trace: &Trace, causes: &Causes<'_>, steps: &Steps, kind: &StepKind) -> Option<Self> {
@@ -89,7 +98,8 @@ impl OddSteps {
         let is_asleep = named.split(" at ").next().is_some_and(asleep::is_sleep);
         // What left no records may be as many steps like the others.
         let is_missing = named == Cause::Missing.label();
-        if count == 1 && is_asleep || is_missing {
+        let is_slower = bound_by == Bound::Compute && as_before(steps, kind);
+        if count == 1 && is_asleep || is_missing || is_slower {
             return None;
         }
         let holds = |step: usize| {

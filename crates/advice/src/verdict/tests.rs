@@ -1687,6 +1687,29 @@ fn what_takes_a_part_of_odd_steps_is_told_with_its_part() {
     told(19_000_000).must_begin("1 step takes 20.0 ms more in cudaMalloc: 38 % of the");
 }
 
+/// A kernel takes 14 ms in fifteen steps, then 7: at other clocks it is faster. Three of the later ones are as slow as before.
+#[test]
+fn steps_as_long_as_all_before_are_not_odd() {
+    let told = |first: Ns| {
+        let mut scene = Scene::new();
+        let mut now = 0;
+        for step in 0..60 {
+            let takes = match step {
+                0..15 => first,
+                18..21 => 14_000_000,
+                _ => 7_000_000,
+            };
+            scene.call("cudaLaunchKernel", now, now + 5_000);
+            scene.kernel("stencil", 1, now + 10_000, now + 100_000);
+            scene.kernel("product", 1, now + 110_000, now + 110_000 + takes);
+            now += takes + 120_000;
+        }
+        verdicts(&mut scene).remove(0)
+    };
+    assert_eq!(told(14_000_000).odd, None);
+    assert!(told(28_000_000).odd.is_some());
+}
+
 #[test]
 fn odd_steps_that_lose_more_take_the_headline() {
     // Of eleven steps that are seen to their end, 3.01 ms each, one saves before the next begins: 20 of 53.1 ms.

@@ -546,6 +546,10 @@ fn a_loop_over_tensors_is_told_beside_a_graph() {
     found.must_have("CUDA graph");
     told(1, "void at::native::").must_lack("foreach");
     told(5, "my_").must_lack("foreach");
+    // The norms of all gradients are joined as well; what autograd copies for each is no loop of the program's.
+    let norm = "void at::native::reduce_kernel<512, NormTwoOps<float>>(float*) ";
+    told_before(join, 5, norm).must_have("foreach");
+    told_before(join, 5, "void at::native::direct_copy_kernel_").must_lack("one after");
 }
 
 /// No graph reaches across values that are read within a step, nor holds kernels of a size that is read first. At the end of a step
