@@ -82,6 +82,9 @@ pub(super) fn section(page: &mut Page, pairs: &[PairReport]) {
     page.title("Mistakes and their cures, by makespan");
     let rows = pairs.iter().map(|pair| {
         let [mistake, edit, cure] = [&pair.mistake, &pair.edit, &pair.cure].map(|it| printable(it));
+        // Both are of one point of a sweep, which the first names.
+        let point = mistake.find(' ').map_or("", |at| &mistake[at..]);
+        let cure = cure.strip_suffix(point).unwrap_or(&cure).to_owned();
         let predicted = pair.predicted_ns.map_or_else(|| "—".to_owned(), duration);
         let [takes, took] = [pair.mistake_ns, pair.cure_ns].map(duration);
         let off = pair.off().unwrap_or_default();

@@ -48,8 +48,8 @@ pub fn find(
             match shape {
                 Some(shape) => row.push(((id, at), *shape)),
                 None => {
-                    let joins = !row.last().is_some_and(is_norm)
-                        && matches!(activity.what, What::Kernel(it) if name(it.shape).contains(JOINS));
+                    let joins = matches!(activity.what, What::Kernel(it) if name(it.shape).contains(JOINS))
+                        && !row.iter().any(is_norm);
                     let before = all.len();
                     end(&mut row, &mut all, joins, copies);
                     joined += if joins { all.len() - before } else { 0 };

@@ -110,11 +110,11 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let precision = precision(scope, info, most, &all)?;
     // Where the GPU waits for the CPU, faster kernels alone bring little; a card may multiply in TF32 no faster.
     let waits = cases::LARGE_SHARE.is_reached_by(f.part(f.idle_ns));
-    let by_card = times(info, precision).filter(|_| !is_half && !is_split);
-    let by_card = by_card.map(|[least, most]| match dot {
-        Some(_) => [least, OF_TRITON * most],
-        None => [least, most],
-    });
+    let of_card = |precision| {
+        let more = if dot.is_some() { OF_TRITON } else { 1.0 };
+        times(info, precision).map(|[least, most]| [least, more * most])
+    };
+    let by_card = of_card(precision).filter(|_| !is_half && !is_split);
     let known = by_card.filter(|_| !waits);
     let part = configs::kernel_time(scope, f);
     let of_it = part.of_it(time(&of));
@@ -157,7 +157,7 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             .filter(|it| !part.is_beside() && it[1] <= f.compute_ns - f.overlap_ns),
         tried_first: precision
             .starts_with("TF32")
-            .then(|| times(info, "TF32").map(|it| saved(scope, &of, it)[1]))
+            .then(|| of_card("TF32").map(|it| saved(scope, &of, it)[1]))
             .flatten(),
         says: (!is_half).then(|| Says::of_kernels(f, why)),
         instead_of: if dot.is_some() {
