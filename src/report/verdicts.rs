@@ -4,6 +4,7 @@ use super::page::{Page, Tone};
 use super::ranks::tells;
 use super::{Report, VariantReport};
 use activity::text::printable;
+use causes::Bound;
 
 /// The verdict of each variant, or those of the whole timeline and its devices.
 pub(super) fn section(page: &mut Page, report: &Report) {
@@ -56,7 +57,11 @@ fn of_variants(page: &mut Page, variants: &[VariantReport]) {
             Tone::Title,
             &format!("{}: {}", printable(&name), verdict.headline()),
         );
-        if let Some(beside) = verdict.beside.first().filter(|_| count == 1) {
+        if let Some(beside) = verdict
+            .beside
+            .first()
+            .filter(|_| count == 1 && verdict.bound_by != Bound::Nothing)
+        {
             page.wrapped(beside);
         }
     }

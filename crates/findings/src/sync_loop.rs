@@ -96,7 +96,7 @@ fn title((f, waits): (&DeviceFigures, &Waits), by: Option<&str>, idle: Ns, bound
     let apart = match bound - idle {
         more if 20 * more >= idle => {
             format!(
-                ", and keep what runs before and after each apart for at most {} more",
+                ", and the work around each apart for at most {} more",
                 duration(more)
             )
         }

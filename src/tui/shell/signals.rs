@@ -16,6 +16,9 @@ use activity::feed::{self, Joined};
 /// How far two looks at the terminal are apart, once a signal has asked to end.
 const STEP: Duration = Duration::from_millis(40);
 
+/// A screen that has not ended so long after a signal waits for something that does not come, such as a read of the terminal.
+const STUCK: Duration = Duration::from_secs(10);
+
 /// Waits for signals until its end.
 pub(super) struct SignalThread {
     handle: Handle,
@@ -66,6 +69,9 @@ fn hear(mut signals: Signals, inputs: &Sender<Input>, asked: &AtomicI32) {
                 if since.elapsed() > guard::PATIENCE {
                     guard::give_up();
                 }
+                if since.elapsed() > STUCK {
+                    end_stuck(asked.load(Ordering::Relaxed));
+                }
                 signals.pending().collect()
             }
         };
@@ -89,6 +95,13 @@ fn hear(mut signals: Signals, inputs: &Sender<Input>, asked: &AtomicI32) {
             is_sent = inputs.try_send(signal).is_ok();
         }
     }
+}
+
+/// Gives the terminal back from here, and ends as the signal does.
+fn end_stuck(signal: i32) {
+    guard::give_back();
+    let _ = signal_hook::low_level::emulate_default_handler(signal);
+    std::process::exit(128 + signal);
 }
 
 impl Drop for SignalThread {

@@ -196,7 +196,7 @@ fn what_is_cured_by_another_edit_saves_nothing_on_top() {
         [("sync-in-loop", no_sync.clone()), ("no-overlap", no_sync)]
     );
     // Three engines work for 1 ms each, and only one at a time.
-    let told = ", and keep what runs before and after each apart for at most 2.00 ms more";
+    let told = ", and the work around each apart for at most 2.00 ms more";
     assert!(found[0].title.contains(told), "{}", found[0].title);
     assert_eq!(found[1].saving_ns, Some(0));
     assert_eq!(found[1].alone_ns, found[0].saving_ns);
