@@ -53,7 +53,7 @@ impl Scores {
     pub fn of(trace: &Trace, f: &DeviceFigures, window: Option<Span>) -> Scores {
         let mut found = Scores::default();
         for (id, lane) in trace.streams_of(f.index) {
-            let rows = window.map_or(lane.kept(), |w| lane.starting(w));
+            let rows = lane.rows_in(window);
             let kernels = rows.filter_map(|row| match trace.what(id, row) {
                 What::Kernel(it) => {
                     let name = trace.names().full(trace.shape(it.shape).name);

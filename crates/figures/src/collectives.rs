@@ -28,7 +28,7 @@ impl Collectives {
         let mut mine = Vec::new();
         let all = || {
             trace.streams_of(f.index).flat_map(|(id, lane)| {
-                let rows = window.map_or(lane.kept(), |w| lane.starting(w));
+                let rows = lane.rows_in(window);
                 let rows = trace.activities(id, rows);
                 rows.map(move |(row, activity)| ((id, row), activity))
             })

@@ -39,7 +39,7 @@ pub fn find(trace: &Trace, f: &DeviceFigures, window: Option<Span>) -> Vec<Confi
     let mut all: FxHashMap<ShapeId, ((LaneId, usize), Vec<Ns>)> = FxHashMap::default();
     let device = &trace.devices()[f.index].info;
     for (id, lane) in trace.streams_of(f.index) {
-        let rows = window.map_or(lane.kept(), |w| lane.starting(w));
+        let rows = lane.rows_in(window);
         for (row, activity) in trace.activities(id, rows) {
             if let What::Kernel(kernel) = activity.what {
                 let known = all.entry(kernel.shape);

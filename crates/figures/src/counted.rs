@@ -114,7 +114,7 @@ impl Operations {
         let mut all = Vec::new();
         let mut times: FxHashMap<ShapeId, Ns> = FxHashMap::default();
         for (id, lane) in trace.streams_of(device) {
-            let rows = window.map_or(lane.kept(), |w| lane.starting(w));
+            let rows = lane.rows_in(window);
             for (_, activity) in trace.activities(id, rows) {
                 let shape = match activity.what {
                     What::Kernel(kernel) => Some(kernel.shape),

@@ -276,7 +276,7 @@ fn one(
     let keeps = window.is_some() || trace.evicted().is_some();
     let mut tally = Tally::default();
     for (id, lane) in trace.streams_of(index) {
-        let rows = window.map_or(lane.kept(), |w| lane.starting(w));
+        let rows = lane.rows_in(window);
         let LaneKind::Stream { stream, .. } = lane.key().kind else {
             continue;
         };

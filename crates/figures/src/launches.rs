@@ -6,7 +6,7 @@ use crate::DeviceFigures;
 use activity::{Ns, Span, What};
 use causes::first_use;
 use causes::graph::{CallId, CallKind, Graph, NONE};
-use trace::{CallIndex, Lane, LaneId, Trace};
+use trace::{CallIndex, LaneId, Trace};
 
 /// How long operations waited from the start of their host call to their own start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -46,7 +46,7 @@ pub fn of_device(
 pub fn waits(trace: &Trace, calls: &CallIndex, device: usize, window: Option<Span>) -> Vec<Span> {
     let mut waits = Vec::new();
     for (_, lane) in trace.streams_of(device) {
-        let rows = window.map_or(lane.kept(), |w| lane.starting(w));
+        let rows = lane.rows_in(window);
         waits.reserve_exact(rows.len());
         for row in rows {
             if let Some(call) = calls.span(trace, lane.key().process, lane.correlation(row)) {
@@ -99,11 +99,10 @@ pub fn blocked(
     window: Option<Span>,
 ) -> Option<Blocked> {
     let (mut found, mut others) = (Blocked::default(), 0);
-    let all = || trace.streams_of(device);
-    let rows = |lane: &Lane| window.map_or(lane.kept(), |w| lane.starting(w));
-    let count: usize = all().map(|it| rows(it.1).len()).sum();
-    for (id, lane) in all() {
-        for row in rows(lane) {
+    let lanes = || trace.streams_of(device);
+    let count: usize = lanes().map(|it| it.1.rows_in(window).len()).sum();
+    for (id, lane) in lanes() {
+        for row in lane.rows_in(window) {
             let span = lane.span(row);
             if span.len() < LONG || !matches!(trace.what(id, row), What::Kernel(_)) {
                 continue;

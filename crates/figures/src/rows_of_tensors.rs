@@ -38,7 +38,7 @@ pub fn find(
         copies.filter(|it| it.contains(COPIES)).count() as f64 >= SAME * row.len() as f64
     };
     for (id, lane) in trace.streams_of(device) {
-        let rows = window.map_or(lane.kept(), |w| lane.starting(w));
+        let rows = lane.rows_in(window);
         let mut row = Row::new();
         for (at, activity) in trace.activities(id, rows) {
             let shape = match activity.what {

@@ -71,7 +71,7 @@ pub fn kernels_sampled(trace: &Trace, window: Option<Span>, sampled: Option<Span
     let mut sums = Sums::default();
     let mut ran: FxHashMap<(ShapeId, u32), Ran> = FxHashMap::default();
     for (id, lane) in trace.streams() {
-        let rows = window.map_or(lane.kept(), |w| lane.starting(w));
+        let rows = lane.rows_in(window);
         for (_, activity) in trace.activities(id, rows) {
             let What::Kernel(kernel) = activity.what else {
                 continue;
@@ -177,7 +177,7 @@ fn for_each(
         if !is_wanted(lane.key().kind) {
             continue;
         }
-        let rows = window.map_or(lane.kept(), |w| lane.starting(w));
+        let rows = lane.rows_in(window);
         for (_, activity) in trace.activities(id, rows) {
             f(lane.key().process, activity.span, &activity.what);
         }

@@ -209,7 +209,7 @@ impl<'a> Scope<'a> {
     pub fn rows(&self, lane: LaneId) -> std::ops::Range<usize> {
         let lane = &self.trace.lanes()[lane];
         let window = self.window_of(lane.key().process);
-        window.map_or(lane.kept(), |w| lane.starting(w))
+        lane.rows_in(window)
     }
 
     /// The operations of one device that are looked at, by stream and start.

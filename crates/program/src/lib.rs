@@ -100,15 +100,22 @@ const OWN_MIN: usize = 8;
 
 /// Whether most copies are calls of `cudaMemcpy`, which PyTorch never makes: a library below Python copies, and allocates by itself.
 fn copies_itself(trace: &Trace) -> bool {
-    let of = |word: &str| {
-        let is_it =
-            |what: What| matches!(what, What::Call(it) if trace.names().full(it.name) == word);
-        let threads = trace.threads();
-        let rows = threads.flat_map(|(id, lane, _)| lane.kept().map(move |row| (id, row)));
-        rows.filter(|it| is_it(trace.what(it.0, it.1))).count()
+    let names = trace.names();
+    let id = |word| (0..names.len() as u32).find(|&id| names.full(id) == word);
+    let Some(own) = id("cudaMemcpy") else {
+        return false;
     };
-    let own = of("cudaMemcpy");
-    own >= OWN_MIN && own > of("cudaMemcpyAsync")
+    let others = id("cudaMemcpyAsync");
+    let (mut copies, mut beyond) = (0, 0);
+    for (lane, it, _) in trace.threads() {
+        for row in it.kept() {
+            if let What::Call(call) = trace.what(lane, row) {
+                copies += usize::from(call.name == own);
+                beyond += i64::from(call.name == own) - i64::from(Some(call.name) == others);
+            }
+        }
+    }
+    copies >= OWN_MIN && beyond > 0
 }
 
 /// Whether a kernel is called as OpenACC or OpenMP calls what it makes of a region.

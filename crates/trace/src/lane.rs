@@ -244,6 +244,11 @@ impl Lane {
         from..self.before(window.end).max(from)
     }
 
+    /// The rows that start within a window, or all that are kept.
+    pub fn rows_in(&self, window: Option<Span>) -> Range<usize> {
+        window.map_or(self.kept(), |it| self.starting(it))
+    }
+
     /// First start to greatest end of these rows; `None` without any.
     pub fn hull(&self, rows: Range<usize>) -> Option<Span> {
         let last = self.rows.spot(rows.end.checked_sub(1)?)?;

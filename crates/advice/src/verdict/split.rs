@@ -376,7 +376,7 @@ impl Split {
     ) {
         let mut shapes: FxHashMap<ShapeId, Ns> = FxHashMap::default();
         for (id, lane) in trace.streams_of(f.index) {
-            let rows = window.map_or(lane.kept(), |w| lane.starting(w));
+            let rows = lane.rows_in(window);
             for (row, activity) in trace.activities(id, rows) {
                 if let What::Kernel(kernel) = activity.what {
                     let waited = waiting.get(&(id, row)).copied().unwrap_or(0);
@@ -425,7 +425,7 @@ impl Split {
                     bound
                 }
             };
-            if piece.cause.is_of_host() {
+            if piece.cause.is_of_host() && causes.is_sampled() {
                 let seen = seen.entry(bound).or_default();
                 causes.add_samples(gap.next, piece.span, seen);
             }

@@ -7,8 +7,8 @@
 //!
 //! `kinds` is the table of causes, and `groups` says what each is added up under. `gaps` finds them, and `explain` asks
 //! for one. `locks` finds calls that waited for another's. `walk` walks, `sum` adds up. `limits` has what the timeline's own launches and queues take, and `host` what a thread did between
-//! calls. `missing` finds operations that ran without leaving a record, and `slices` turns of another process, and `staging` what runtimes stage. `seen` has the source lines that samples saw
-//! meanwhile, and `words` says them.
+//! calls. `missing` finds operations that ran without leaving a record, `slices` turns of another process, and `staging` what
+//! runtimes stage. `seen` has the source lines that samples saw meanwhile, and `words` says them.
 
 mod explain;
 mod gaps;
@@ -199,15 +199,17 @@ impl<'a> Causes<'a> {
         }
     }
 
+    /// The operation that begins before another one on its device.
+    fn before(&self, next: OpId) -> Option<OpId> {
+        let ops = &self.graph.ops;
+        let (before, _) = ops.around(self.device(next)?, ops.start[next as usize]);
+        before.last().copied()
+    }
+
     /// Whether the operation before another one on its device brings something back.
     fn comes_back_before(&self, next: OpId) -> bool {
-        let ops = &self.graph.ops;
-        let before = self.device(next).and_then(|device| {
-            let all = ops.of_device(device);
-            let at = all.partition_point(|&op| ops.start[op as usize] < ops.start[next as usize]);
-            all[..at].last()
-        });
-        let what = before.map(|&op| self.graph.what(self.trace, op));
+        let before = self.before(next);
+        let what = before.map(|op| self.graph.what(self.trace, op));
         matches!(what, Some(What::Copy(it)) if it.direction == Direction::D2H)
     }
 

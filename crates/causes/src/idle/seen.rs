@@ -32,6 +32,11 @@ impl Causes<'_> {
         last.is_some_and(|it| self.graph.ops.end[*it as usize] <= gap.span.start)
     }
 
+    /// Whether stacks of some process were sampled.
+    pub fn is_sampled(&self) -> bool {
+        self.ready.is_sampled
+    }
+
     /// Adds what the thread that launched `next` was seen doing within `span`.
     pub fn add_samples(&self, next: OpId, span: Span, seen: &mut StackCounts) {
         if !self.ready.is_sampled {
@@ -53,6 +58,9 @@ impl Causes<'_> {
         pieces: impl IntoIterator<Item = &'p Piece>,
         seen: &mut StackCounts,
     ) {
+        if !self.ready.is_sampled {
+            return;
+        }
         let mut here = StackCounts::default();
         let pieces = pieces.into_iter();
         pieces.for_each(|it| self.add_samples(next, it.span, &mut here));

@@ -23,14 +23,9 @@ impl Causes<'_> {
 
     /// Whether an operation copies in the direction of the one before it.
     fn goes_on(&self, next: OpId) -> bool {
-        let ops = &self.graph.ops;
-        let before = self.device(next).and_then(|device| {
-            let all = ops.of_device(device);
-            let at = all.partition_point(|&op| ops.start[op as usize] < ops.start[next as usize]);
-            all[..at].last()
-        });
-        let direction = |op: OpId| self.direction(op);
-        direction(next).is_some() && before.is_some_and(|&it| direction(it) == direction(next))
+        let direction = self.direction(next);
+        let before = self.before(next).and_then(|it| self.direction(it));
+        direction.is_some() && before == direction
     }
 
     fn direction(&self, op: OpId) -> Option<Direction> {

@@ -26,7 +26,7 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Optio
     let known: FxHashMap<NameId, Batch> = known.collect();
     let mut marks = BTreeMap::<Ns, (Span, NameId)>::new();
     for (id, lane) in lanes.into_iter().filter(|_| !known.is_empty()) {
-        for (_, it) in trace.activities(id, operations::rows(lane, window)) {
+        for (_, it) in trace.activities(id, lane.rows_in(window)) {
             if let What::Range(Range { name, .. }) = it.what
                 && known.contains_key(&name)
             {

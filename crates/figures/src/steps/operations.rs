@@ -16,11 +16,6 @@ pub(super) enum Identity {
     Name,
 }
 
-/// The rows of a lane that start in the window.
-pub(super) fn rows(lane: &Lane, window: Option<Span>) -> Range<usize> {
-    window.map_or(lane.kept(), |w| lane.starting(w))
-}
-
 /// The operations of a process, for who asks about many stretches.
 pub(super) struct ProcessOperations<'t> {
     trace: &'t Trace,
@@ -93,7 +88,7 @@ impl<'t> ProcessOperations<'t> {
 /// How many operations of a process start in the window.
 pub(super) fn count(trace: &Trace, process: usize, window: Option<Span>) -> usize {
     let lanes = trace.streams_in(process);
-    lanes.map(|(_, lane)| rows(lane, window).len()).sum()
+    lanes.map(|(_, lane)| lane.rows_in(window).len()).sum()
 }
 
 /// First start to last end of a process's operations.
@@ -101,7 +96,7 @@ pub(super) fn extent(trace: &Trace, process: usize, window: Option<Span>) -> Opt
     trace
         .streams_in(process)
         .filter_map(|(_, lane)| {
-            let rows = rows(lane, window);
+            let rows = lane.rows_in(window);
             let first = lane.span(rows.clone().next()?).start;
             let last = rows.map(|row| lane.span(row).end).max()?;
             Some(Span::new(first, last))
@@ -214,7 +209,7 @@ pub(super) fn busiest(
     let all: Vec<(LaneId, Option<usize>, Range<usize>)> = trace
         .streams_in(process)
         .filter(|(_, lane)| is_asked(lane))
-        .map(|(id, lane)| (id, device_of(lane), rows(lane, window)))
+        .map(|(id, lane)| (id, device_of(lane), lane.rows_in(window)))
         .collect();
     // Of equals the first, so that the answer does not depend on how lanes are counted.
     let (lane, device, rows) = all.iter().rev().max_by_key(|(_, _, rows)| rows.len())?;
@@ -274,7 +269,10 @@ impl ByCall {
     pub(super) fn new(trace: &Trace, process: usize, window: Option<Span>) -> Self {
         let mut all = Vec::with_capacity(count(trace, process, window));
         for (_, lane) in trace.streams_in(process) {
-            all.extend(rows(lane, window).map(|row| (lane.correlation(row), lane.span(row))));
+            all.extend(
+                lane.rows_in(window)
+                    .map(|row| (lane.correlation(row), lane.span(row))),
+            );
         }
         all.retain(|&(correlation, _)| correlation != 0);
         all.sort_unstable();

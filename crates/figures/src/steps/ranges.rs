@@ -293,7 +293,7 @@ fn groups(
         if kind != wanted {
             continue;
         }
-        for (_, activity) in trace.activities(id, operations::rows(lane, window)) {
+        for (_, activity) in trace.activities(id, lane.rows_in(window)) {
             let What::Range(range) = activity.what else {
                 continue;
             };

@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::operations::{count, rows};
+use super::operations::count;
 use super::{Batch, Found, Origin, Phase};
 use activity::{Direction, NameId, Ns, Span, What, stats};
 use trace::Trace;
@@ -68,7 +68,7 @@ pub fn list_ops(trace: &Trace, process: usize, window: Option<Span>) -> Vec<Op> 
     };
     let mut all = Vec::new();
     for (id, lane) in trace.streams_in(process) {
-        for (_, it) in trace.activities(id, rows(lane, window)) {
+        for (_, it) in trace.activities(id, lane.rows_in(window)) {
             let (span, call) = (it.span, it.correlation);
             let graph = Some(it.what.graph()).filter(|graph| *graph != 0);
             #[rustfmt::skip]
@@ -168,7 +168,7 @@ pub(super) fn find(trace: &Trace, process: usize, window: Option<Span>) -> Optio
     }
     let mut all = trace
         .streams_in(process)
-        .flat_map(|(id, lane)| trace.activities(id, rows(lane, window)));
+        .flat_map(|(id, lane)| trace.activities(id, lane.rows_in(window)));
     let is_back = |what: What| matches!(what, What::Copy(copy) if copy.direction == Direction::D2H);
     if !all.any(|it| is_back(it.1.what)) {
         return None;
