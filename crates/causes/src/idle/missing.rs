@@ -166,14 +166,15 @@ fn captured(graph: &Graph) -> FxHashSet<CallId> {
     for call in 0..graph.calls.len() as CallId {
         let lane = graph.calls.at(call).0;
         let kind = graph.calls.kind[call as usize];
-        let run = silent.entry(lane).or_default();
-        match kind {
-            CallKind::Launch if graph.calls.first_op[call as usize] == NONE => run.push(call),
-            CallKind::GraphLaunch if !run.is_empty() && nodes(call) >= run.len() => {
-                captured.extend(run.drain(..));
-            }
-            kind if kind.is_launch() || kind.is_wait() || kind == CallKind::Copy => run.clear(),
-            _ => {}
+        if kind == CallKind::Launch && graph.calls.first_op[call as usize] == NONE {
+            silent.entry(lane).or_default().push(call);
+        } else if !silent.is_empty()
+            && (kind.is_launch() || kind.is_wait() || kind == CallKind::Copy)
+            && let Some(run) = silent.remove(&lane)
+            && kind == CallKind::GraphLaunch
+            && nodes(call) >= run.len()
+        {
+            captured.extend(run);
         }
         match kind {
             CallKind::CaptureBegin => {

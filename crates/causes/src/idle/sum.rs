@@ -145,13 +145,16 @@ impl Sums {
             culprit: causes.named(piece),
             root: piece.root.and_then(|call| causes.call_name(call)),
         };
-        if std::mem::replace(&mut self.next, gap.next) != gap.next {
-            self.end_gap();
-        }
         let sum = self.sums.entry(key).or_default();
         sum.0 += 1;
         sum.1 += piece.span.len();
-        if piece.cause.is_of_host() && causes.ready.is_sampled {
+        if !causes.is_sampled() {
+            return;
+        }
+        if std::mem::replace(&mut self.next, gap.next) != gap.next {
+            self.end_gap();
+        }
+        if piece.cause.is_of_host() {
             let seen = self.seen.entry(key).or_default();
             causes.add_samples(gap.next, piece.span, seen);
         }
