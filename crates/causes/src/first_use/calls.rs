@@ -76,16 +76,16 @@ pub fn pinning(trace: &Trace, graph: &Graph) -> FxHashSet<CallId> {
     let mut kinds = calls.kind.iter();
     let launched = kinds.position(|it| *it == CallKind::Launch);
     let launched = launched.unwrap_or(calls.len()) as CallId;
-    // What is pinned anew behind what was given back is of each data set.
-    let frees = |it: &CallId| {
-        let name = graph.function(trace, *it);
-        name.contains("FreeHost") || name.contains("HostUnregister")
-    };
     let is_long = |it: &CallId| cases::COLD_MIN.is_reached_by(calls.span(*it).len());
     let all = launched..calls.len() as CallId;
-    let freed = all.clone().find(frees).unwrap_or(CallId::MAX);
     let mut later: Vec<CallId> = all.filter(pins).filter(is_long).collect();
-    if cases::LOOP_MIN.is_reached_by(later.len()) || later.last().is_some_and(|it| *it > freed) {
+    // What is pinned anew behind what was given back is of each data set.
+    let frees = |it: CallId| {
+        let name = graph.function(trace, it);
+        name.contains("FreeHost") || name.contains("HostUnregister")
+    };
+    let is_anew = |last: &CallId| (launched..*last).any(frees);
+    if cases::LOOP_MIN.is_reached_by(later.len()) || later.last().is_some_and(is_anew) {
         later.clear();
     }
     (0..launched).filter(pins).chain(later).collect()
