@@ -1,5 +1,7 @@
 //! What the CPU does in a recording without any operation of a GPU: its own times are all there is to tell.
 
+pub(super) mod onnx;
+
 use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;
@@ -98,13 +100,15 @@ pub(super) fn told(trace: &Trace) -> (Option<String>, Vec<String>) {
         .filter_map(|it| Some((it.0.as_ref()?, it.1)));
     let told = told.filter_map(|(work, what)| work.list(what));
     let habits = every.iter().flat_map(Work::habits);
+    let fallback = operators.iter().filter_map(onnx::fallback);
     let compiled = calls.as_ref().and_then(|it| it.compiling(trace));
     // Of all that was sampled it is another part.
     let sampled = match compiled {
         Some(_) => None,
         None => sampled(trace),
     };
-    let told = told.chain(habits).chain(sampled).collect();
+    let told = told.chain(fallback).chain(habits);
+    let told = told.chain(sampled).collect();
     let mut known = [&calls, &operators, &ranges].into_iter().flatten();
     let most = compiled.or_else(|| known.find_map(Work::most));
     // Of a thread that waits nobody is at work.
@@ -432,6 +436,27 @@ mod tests {
             told("aten::mm").as_deref(),
             Some("56 % of the CPU's 9.00 ms is in `aten::mm`")
         );
+    }
+
+    /// Ten nodes of 1 ms in all, a copy of 1 ms, and what the CPU took: 2 ms, next to nothing, or all.
+    #[test]
+    fn nodes_that_fall_back_to_the_cpu_are_told() {
+        let told = |on: &str, fallen: Ns| {
+            let mut scene = Scene::new();
+            let mut node = |name: &str, from: Ns, len: Ns| {
+                scene.range(RangeKind::CpuOp, name, 0, from, from + len);
+            };
+            (0..10).for_each(|i| node(&format!("Conv on {on}"), i * MS / 10, MS / 10));
+            node(&format!("MemcpyToHost on {on}"), MS, fallen / 2);
+            node("TopK on CPU", 2 * MS, fallen);
+            let mut trace = scene.trace();
+            trace.source.kind = SourceKind::Kineto;
+            told(&trace).1.split_off(1)
+        };
+        let fallen = "CUDA did not take 1 node (2.00 ms, most of it `TopK`), with 1 copy between (1.00 ms): use operators and types that it has";
+        assert_eq!(told("CUDA", 2 * MS), [fallen]);
+        assert_eq!(told("CUDA", MS / 100), [""; 0]);
+        assert_eq!(told("CPU", MS / 100), [""; 0]);
     }
 
     #[test]

@@ -900,6 +900,23 @@ fn memory_says_where_tensors_were_without_any_operation() {
 }
 
 #[test]
+fn a_profile_of_onnx_runtime_says_what_to_record_instead() {
+    let told = |node: &str, command: &str| {
+        let mut scene = Scene::new();
+        scene.range(RangeKind::CpuOp, node, 0, 0, 1_000);
+        let mut batch = scene.take();
+        batch.defs.push(Def::Process(ProcessInfo {
+            command: command.to_owned(),
+            ..ProcessInfo::default()
+        }));
+        nothing_ran(&scene.put(batch).trace())
+    };
+    told("Conv on CUDA", "ONNX Runtime").must_end("record with nsys or `cuptop trace`");
+    told("Conv on CPU", "ONNX Runtime").must_end("ran all nodes on the CPU");
+    told("Conv on CPU", "app").must_end("no GPU operation was recorded");
+}
+
+#[test]
 fn kernels_that_were_launched_and_left_no_record_did_run() {
     let told = |name: &str, code: i32| {
         let mut scene = Scene::new();

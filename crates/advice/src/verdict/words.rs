@@ -6,6 +6,7 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
+use super::on_cpu::onnx;
 use super::scope::StepScope;
 use super::split::Split;
 use super::{Answered, Bound, STALL_SHARE};
@@ -46,6 +47,7 @@ pub fn nothing_ran(trace: &Trace) -> &'static str {
                 "tensors are on a GPU, but its operations were not recorded: profile with ProfilerActivity.CUDA"
             }
             Some(false) => "the GPU had no work: all tensors are on the CPU",
+            None if let Some(told) = onnx::instead(trace) => told,
             None if convolves_on_cpu(trace) => {
                 "no GPU operation was recorded: convolutions ran on the CPU"
             }

@@ -67,8 +67,10 @@ struct Ranges {
 const MOST: (Ns, Ns) = (3, 4);
 
 /// What the threads of TensorFlow that bring a batch are called, and the rows of its timelines that have the ops of a device.
+/// The threads of ONNX Runtime have its nodes.
 fn is_input(name: &str) -> bool {
-    name.starts_with("tf_data_") || name.starts_with("TensorFlow ")
+    let words = ["tf_data_", "TensorFlow ", "ONNX Runtime"];
+    words.iter().any(|it| name.starts_with(it))
 }
 
 /// This part of a call is nearly all of it.

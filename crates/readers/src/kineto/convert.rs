@@ -6,6 +6,7 @@
 //! | `cuda_runtime`, `cuda_driver` (`Runtime`) | a host call |
 //! | `cuda_sync`, `cuda_event`, `overhead` | a sync, an event record, an overhead |
 //! | `user_annotation`, `cpu_op` (`Operator`), `python_function` | a range of its own kind on its host thread: what the host did in a gap |
+//! | ONNX Runtime's `Node` and `Session` | a range, named by the operator and by who ran it |
 //! | none, TensorFlow 1's `Op` | what the names of its process and thread say ([`xla`](super::xla)) |
 //!
 //! Flow arrows (`ac2g`, `fwdbwd`) tell nothing that correlation ids do not. Everything else is counted and named to the
@@ -33,6 +34,9 @@ const PROCESSES_MAX: i64 = 4096;
 
 /// What PyTorch calls convolutions on a CPU.
 const ON_CPU: &str = "aten::mkldnn_convolution";
+
+/// What a process and its threads are called of which ONNX Runtime wrote its own profile.
+const ONNX: &str = "ONNX Runtime";
 
 /// Events of the allocator that are looked at.
 const ALLOCATIONS_MAX: u64 = 10_000;
@@ -101,6 +105,7 @@ impl Converter {
         }
         self.is_of_pytorch |= !event.category.0.is_empty() || event.name.0.contains("::");
         match event.category.0.as_ref() {
+            "Kernel" if event.name.0.starts_with("Memcpy") => self.operation(event, Self::copy),
             "kernel" | "Kernel" => self.operation(event, Self::kernel),
             "gpu_memcpy" | "Memcpy" => self.operation(event, Self::copy),
             "gpu_memset" | "Memset" => self.operation(event, Self::memset),
@@ -109,12 +114,16 @@ impl Converter {
             "cuda_sync" => self.span(event, Self::sync),
             "cuda_event" => self.span(event, Self::event),
             "overhead" => self.span(event, Self::overhead),
-            "user_annotation" => self.range(event, RangeKind::Nvtx),
+            "user_annotation" => self.range(event, RangeKind::Nvtx, &event.name.0),
             "cpu_op" | "Operator" => {
                 self.convolves_on_cpu |= event.name.0.starts_with(ON_CPU);
-                self.range(event, RangeKind::CpuOp);
+                self.range(event, RangeKind::CpuOp, &event.name.0);
             }
-            "python_function" => self.range(event, RangeKind::Function),
+            "python_function" => {
+                let name = without_address(&event.name.0);
+                self.range(event, RangeKind::Function, &name);
+            }
+            "Node" | "Session" => self.onnx(event),
             "" if event.pid == Some(id_of(OLD_GPU)) => self.has_old_times = true,
             "" | "Op" => match PendingEvent::of(event) {
                 Some(it) => self.waiting.push(it),
@@ -151,6 +160,11 @@ impl Converter {
             [0, 0] => None,
             [_, on_gpu] => Some(on_gpu > 0),
         }
+    }
+
+    /// Whether it is a profile by ONNX Runtime itself.
+    pub(super) fn is_by_onnx(&self) -> bool {
+        self.process_names.values().any(|it| it == ONNX)
     }
 
     fn metadata(&mut self, event: &Event<'_>) {
@@ -297,7 +311,24 @@ impl Converter {
         })
     }
 
-    fn range(&mut self, event: &Event<'_>, kind: RangeKind) {
+    /// A node of ONNX Runtime: "TopK on CPU". What it does beside the nodes has no provider.
+    fn onnx(&mut self, event: &Event<'_>) {
+        let args = Args::read(event);
+        let thread = (event.pid.unwrap_or(0), event.tid.unwrap_or(0));
+        self.thread_names.insert(thread, ONNX.to_owned());
+        self.process_names.insert(thread.0, ONNX.to_owned());
+        match args.provider.0.strip_suffix("ExecutionProvider") {
+            Some(on) => {
+                let name = format!("{} on {on}", args.op.0);
+                self.range(event, RangeKind::CpuOp, &name);
+            }
+            // Fences around a node are part of its launch.
+            None if event.category.0 == "Node" => {}
+            None => self.range(event, RangeKind::Nvtx, &event.name.0),
+        }
+    }
+
+    fn range(&mut self, event: &Event<'_>, kind: RangeKind, name: &str) {
         // Tensor shapes and the like fill the arguments of a cpu_op: it skips them.
         let args = if kind == RangeKind::Nvtx {
             Args::read(event)
@@ -312,13 +343,7 @@ impl Converter {
         let known = known.find(|it| it.0 == args.range_kind.0);
         let what = What::Range(Range {
             kind: known.map_or(kind, |it| it.1),
-            name: match kind {
-                RangeKind::Function => {
-                    let name = without_address(&event.name.0);
-                    self.gather.name(process, &name)
-                }
-                _ => self.gather.name(process, &event.name.0),
-            },
+            name: self.gather.name(process, name),
             thread: self.thread(process, event),
             index: number(args.index),
         });
@@ -439,7 +464,11 @@ fn number<T: TryFrom<i64> + Default>(value: Option<i64>) -> T {
 /// Where an operation ran. Old traces have it in `pid` and `tid` only.
 fn place(event: &Event<'_>, args: &Args<'_>) -> Place {
     // A device that is no number counts as one out of range, which is refused.
-    let device = args.device.or(event.pid).unwrap_or(-1);
+    let device = match args.device.or(event.pid) {
+        // ONNX Runtime says nothing of it.
+        Some(-1) if args.stream.is_some() => 0,
+        device => device.unwrap_or(-1),
+    };
     let stream = args.stream.or(event.tid).unwrap_or(0);
     Place {
         device: u32::try_from(device).unwrap_or(u32::MAX),

@@ -139,6 +139,8 @@ arguments! {
     range_kind: Text<'a> = Text RangeKind "cuptop range";
     index: Option<i64> = Number Index "index";
     name: Text<'a> = Text Name "name";
+    op: Text<'a> = Text Op "op_name";
+    provider: Text<'a> = Text Provider "provider";
     details: Text<'a> = Text Details "kernel_details" | "memcpy_details" | "memset_details";
 }
 

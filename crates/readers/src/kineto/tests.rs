@@ -350,6 +350,50 @@ fn a_trace_of_another_program_is_not_taken_for_pytorchs() {
     assert!(!told("aten::add", "").contains(other));
 }
 
+/// As `SessionOptions.enable_profiling` writes it: the last two are of a build that asks CUPTI.
+#[test]
+fn profiles_of_onnx_runtime_have_nodes_by_who_ran_them() {
+    let event = |cat: &str, name: &str, pid: i32, args: &str| {
+        format!(
+            r#"{{"cat" : "{cat}","pid" :{pid},"tid" :{pid},"dur" :9,"ts" :4,"ph" : "X","name" :"{name}","args" : {{{args}}}}}"#
+        )
+    };
+    let node = |op: &str, on: &str| {
+        let args = format!(
+            r#""thread_scheduling_stats" : {{"main_thread": {{"core": 1}}}},"op_name" : "{op}","provider" : "{on}ExecutionProvider""#
+        );
+        event("Node", "n_kernel_time", 7, &args)
+    };
+    let mut events = vec![
+        event("Session", "model_run", 7, ""),
+        node("Conv", "CUDA"),
+        node("TopK", "CPU"),
+        event("Node", "n_fence_before", 7, r#""op_name" : "Conv""#),
+    ];
+    let read =
+        |events: &[String]| told(format!("[{}]", events.join(",")).as_bytes(), BLOCK).concat();
+    let all = read(&events);
+    for word in [
+        "Conv on CUDA",
+        "TopK on CPU",
+        "kind: Nvtx",
+        "ONNX Runtime wrote down",
+    ] {
+        assert!(all.contains(word), "{word}: {all}");
+    }
+    assert_eq!(all.matches("what: Range(").count(), 3);
+    let of_stream = r#""stream" : "7","op_name" : "Conv""#;
+    events.push(event("Kernel", "gemm", -1, of_stream));
+    events.push(event("Kernel", "MemcpyDeviceToHost", -1, of_stream));
+    let all = read(&events);
+    for word in [
+        "what: Kernel(Kernel { place: Place { device: 0",
+        "direction: D2H",
+    ] {
+        assert!(all.contains(word), "{word}: {all}");
+    }
+}
+
 /// What PyTorch wrote before it had Kineto: times of the GPU by operator, without a category.
 #[test]
 fn times_of_the_gpu_by_an_old_profiler_are_named() {

@@ -22,11 +22,14 @@ pub(super) fn direction(name: &str) -> Direction {
     const KINDS: [&str; 9] = [
         "HtoD", "DtoH", "PtoP", "DtoD", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA",
     ];
-    KINDS
-        .into_iter()
-        .find(|kind| name.contains(kind))
-        .and_then(gather::direction)
-        .unwrap_or(Direction::Other)
+    let kind = KINDS.into_iter().find(|kind| name.contains(kind));
+    // ONNX Runtime's.
+    let kind = kind.unwrap_or(match name {
+        "MemcpyHostToDevice" => "HtoD",
+        "MemcpyDeviceToHost" => "DtoH",
+        _ => "",
+    });
+    gather::direction(kind).unwrap_or(Direction::Other)
 }
 
 /// "Memcpy HtoD (Pinned -> Device)".
