@@ -9,6 +9,7 @@ use activity::{Ns, Span};
 use causes::{Bound, Causes};
 use figures::class::Class;
 use figures::lost::Silent;
+use figures::passes::Pass;
 use figures::steps::{self, Steps};
 use figures::variants::measure::{self, Run};
 use figures::variants::work;
@@ -98,6 +99,8 @@ struct Beside {
     takes: Ns,
     /// "streamed takes 1.63 ms (1.56× faster)"
     words: String,
+    /// Whether the GPU's time tells: else what a cure leaves of it says nothing.
+    is_told: bool,
     /// "streamed saves 912 µs"
     saves: Option<String>,
     /// " · streamed takes 256 MiB, not 32 MiB"; empty where both take about as much.
@@ -347,13 +350,24 @@ impl<'a> Advice<'a> {
             let left = first.and_then(|it| Some(verdict.span_ns - it.saving_ns?));
             let told = beside
                 .as_ref()
-                .filter(|it| left.is_none_or(|left| 2 * it.takes < left));
+                .filter(|it| !it.is_told || left.is_none_or(|left| 2 * it.takes < left));
             verdict.gain = told.map(|it| it.words.clone()).or(verdict.gain.take());
             if let Some((gain, it)) = verdict.gain.as_mut().zip(beside.as_ref()) {
                 gain.push_str(&it.memory);
             }
+            verdict.beside.splice(0..0, self.making_graphs(&of));
         }
         Some(judged)
+    }
+
+    /// How long a pass makes CUDA graphs before its first operation, where that is much: kept, they are launched again without it.
+    fn making_graphs(&self, of: &Pass) -> Option<String> {
+        let before = Span::new(of.span.start, of.operations?.start);
+        let time = self.causes.graph().making_graphs(before);
+        let (making, kept) = (duration(time), duration(of.makespan()));
+        cases::LARGE_SHARE.is_reached_by(share(time, of.wall())).then(|| {
+            format!("before it the CPU makes the CUDA graph for {making}: made once and kept, it runs in {kept}")
+        })
     }
 
     /// What the kernels of a variant are near by the work that they declare: ", compute-bound at 88 % of the peak". Counters say it themselves.
@@ -396,6 +410,7 @@ impl<'a> Advice<'a> {
             let faster = measure::speedup(passes, one, all)?;
             return (faster.factor >= FASTER).then(|| Beside {
                 takes: Ns::MAX / 4,
+                is_told: true,
                 words: faster.words(),
                 saves: None,
                 does: String::new(),
@@ -425,6 +440,7 @@ impl<'a> Advice<'a> {
         let does = does.map(|it| format!("{}: {it} ", best.variant.name));
         Some(Beside {
             takes: time(best),
+            is_told,
             memory,
             does: does.unwrap_or_default(),
             words: format!(

@@ -125,7 +125,11 @@ impl Lost {
                 "{lost} of {of} `{}` have no records of CUDA calls",
                 self.what
             ),
-            false if self.are_left_out() => format!("{lost} of {of} CUDA calls have no records"),
+            // CUPTI gives its ids to more than calls.
+            false if self.are_left_out() => format!(
+                "the file has {} of up to {of} CUDA calls, by their ids",
+                count((self.of - self.lost) as u64)
+            ),
             false => format!("{lost} of {of} {} have no GPU records", self.what),
         }
     }

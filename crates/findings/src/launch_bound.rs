@@ -44,21 +44,27 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         (_, true) => (short(scope, f), Some("jax.jit also fuses kernels")),
         _ => (0, None),
     };
-    // Larger batches have fewer kernels, and a graph has the same.
-    let batched = match beside.is_none() && refused.is_none() {
-        true => batched(scope, f),
-        false => 0,
-    };
+    let is_alone = beside.is_none() && refused.is_none();
     let (mut advice, cure, mut change, how) = cure_of(&late, beside, is_jax);
     let held = late.held.filter(|_| change == "graph");
     if let Some((wait, gap)) = held.filter(|_| is_cut(late.reads, scope, f)) {
         change = "parts";
         advice += &uncaptured(scope, f, wait, &gap);
     }
-    let is_told = cure.is_empty() && 20 * batched > idle;
-    let cure = match is_told {
-        true => "using a CUDA graph or larger batches",
-        false => cure,
+    let configs = configs::of_device(scope, f);
+    let grown = figures::growth::from_step_to_step(scope.trace, configs, scope.steps);
+    let grown = grown.filter(|_| cure.is_empty());
+    // Larger batches have fewer kernels, and a graph has the same.
+    let is_alone = is_alone && grown.is_none();
+    let batched = is_alone.then(|| batched(scope, f)).unwrap_or_default();
+    let cure = match &grown {
+        Some(grown) => {
+            change = "static-cache";
+            advice += &format!(" {grown}. A graph needs one size: allocate the cache whole first.");
+            "a static cache and a CUDA graph"
+        }
+        None if cure.is_empty() && 20 * batched > idle => "using a CUDA graph or larger batches",
+        None => cure,
     };
     let found = scope.found(f.span_ns, idle + more + fused, &longest);
     let (bound, told) = whose(&late, line.as_ref(), how);

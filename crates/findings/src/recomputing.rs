@@ -3,9 +3,8 @@
 use super::limits::{full, line_of, name};
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Says, Scope, configs};
-use activity::occupancy::product;
+use activity::Ns;
 use activity::units::{count, share};
-use activity::{Ns, What};
 use causes::sum_by;
 use figures::communication::has_any;
 use figures::configs::Config;
@@ -33,12 +32,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !cases::LOOP_MIN.is_reached_by(its.len()) {
         return None;
     }
-    let blocks = scope.operations(f).filter_map(|(_, it)| match it.what {
-        What::Kernel(it) => Some(scope.trace.shape(it.shape)),
-        _ => None,
-    });
-    let blocks = blocks.filter(|it| it.name == of);
-    let rows = Growth::of(blocks.map(|it| product(it.grid)));
+    let rows = Growth::of_kernel(scope.trace, scope.operations(f).map(|it| it.1), of);
     // What is computed again is all but the first pass of each text.
     let again = share(rows.grown as Ns, (rows.grown + rows.anew + 1) as Ns);
     let bound = (f.compute_ns as f64 * again) as Ns;

@@ -64,7 +64,10 @@ pub fn find(run: &Run, messages: &Messages, answers: &Answers, scope: Scope) -> 
     let mut found = found.flat_map(|it| &it.findings);
     let lost = found.find(|finding| finding.rule == Rule::LostRecords);
     let has_lost = lost.is_some();
-    troubles.extend(lost.map(|it| Trouble::new(Weight::Note, printable(&it.title))));
+    troubles.extend(lost.map(|it| Trouble {
+        lines: vec![printable(&it.advice)],
+        ..Trouble::new(Weight::Note, printable(&it.title))
+    }));
     let missing = answers.get(run, scope).map_or(0, |it| it.missing);
     if missing > 0 && !has_lost {
         let idle = units::duration(missing);

@@ -237,19 +237,21 @@ impl Causes<'_> {
         let of_sync = shares
             .iter()
             .filter(|it| self.group(gap, &it.piece) == Group::Sync);
-        let (waits, rest): (Vec<&Share>, Vec<&Share>) =
+        let (mut waits, rest): (Vec<&Share>, Vec<&Share>) =
             of_sync.partition(|it| it.piece.cause.is_wait());
         let sum = |of: &[&Share]| of.iter().map(|it| it.total).sum::<Ns>();
-        let (woke, after) = (sum(&waits), sum(&rest));
+        let after = sum(&rest);
         let most = rest.first().filter(|_| after * WORTH >= length)?;
+        let waited = |it: &Share| Some(self.name_of(Culprit::Call(self.wait_of(&it.piece)?)));
         // Of several the one that most is due to, be it long or what came behind it.
-        let waited = |it: &Share| {
-            let call = self.wait_of(&it.piece)?;
-            Some((self.name_of(Culprit::Call(call)), it.total))
-        };
-        let by = sum_by(waits.iter().chain(&rest).filter_map(|it| waited(it)));
+        let due = waits.iter().chain(&rest);
+        let by = sum_by(due.filter_map(|it| Some((waited(it)?, it.total))));
         let call = by.into_iter().next()?.0;
-        let all = part_of(woke + after, length);
+        let all = sum(&waits) + after;
+        waits.retain(|it| waited(it).as_ref() == Some(&call));
+        let woke = sum(&waits);
+        let after = duration(all - woke);
+        let all = part_of(all, length);
         let by = match most.piece.culprit {
             at @ Culprit::Row(..) => format!(", mostly in {}", self.name_of(at)),
             _ if most.piece.cause == Cause::Staging => {
@@ -257,17 +259,15 @@ impl Causes<'_> {
             }
             _ => String::new(),
         };
-        let text = match woke * WORTH >= length {
-            true => format!(
-                "the sync costs {all}: {} until {call} returned, then {} until {next} ran{by}",
-                duration(woke),
-                duration(after)
-            ),
-            false => format!(
-                "the sync costs {all}: {call} left nothing queued, then {} until {next} ran{by}",
-                duration(after)
+        // Both parts are told: together they are what it costs.
+        let woke = match woke {
+            0 => format!("{call} left nothing queued"),
+            _ => format!(
+                "{} until {call} returned with nothing queued",
+                duration(woke)
             ),
         };
+        let text = format!("the sync costs {all}: {woke}, then {after} until {next} ran{by}");
         Some((text, call))
     }
 
@@ -401,7 +401,7 @@ impl Causes<'_> {
             Cause::Profiler => format!("the profiler spent {time} on itself ({name})"),
             Cause::Missing => match self.left_out(gap.next) {
                 Some(it) if piece.culprit == Culprit::Nobody => format!(
-                    "the file has records of {} of {} CUDA calls: what ran meanwhile is not known",
+                    "the file has {} of up to {} CUDA calls of this process: what ran meanwhile is not known",
                     count(it.calls),
                     count(it.of)
                 ),

@@ -24,7 +24,7 @@ fn a_wait_its_return_and_the_launch_after_it_are_three_pieces() {
     assert_eq!(roots, [false, true, true]);
     found
         .sentence
-        .must_end(": 10.0 µs until cudaStreamSynchronize returned, then 6.00 µs until second ran.");
+        .must_end(": 10.0 µs until cudaStreamSynchronize returned with nothing queued, then 6.00 µs until second ran.");
 }
 
 /// A kernel of `first` ns that the host waits for, then two short ones, 20 us of other work between them.
@@ -58,7 +58,7 @@ fn of_two_waits_the_one_that_most_is_due_to_is_told() {
         .kernel("second", 1, 1_605_000, 1_700_000);
     let (_, said) = pieces(&mut scene, 1, 1_300_000);
     said.sentence
-        .must_end("cudaDeviceSynchronize left nothing queued, then 599 µs until second ran.");
+        .must_end(": 2.00 µs until cudaDeviceSynchronize returned with nothing queued, then 603 µs until second ran.");
 }
 
 #[test]
