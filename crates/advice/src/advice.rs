@@ -365,9 +365,11 @@ impl<'a> Advice<'a> {
         let before = Span::new(of.span.start, of.operations?.start);
         let time = self.causes.graph().making_graphs(before);
         let (making, kept) = (duration(time), duration(of.makespan()));
-        cases::LARGE_SHARE.is_reached_by(share(time, of.wall())).then(|| {
-            format!("before it the CPU makes the CUDA graph for {making}: made once and kept, it runs in {kept}")
-        })
+        cases::LARGE_SHARE
+            .is_reached_by(share(time, of.wall()))
+            .then(|| {
+                format!("making the CUDA graph takes {making} before it; kept, it runs in {kept}")
+            })
     }
 
     /// What the kernels of a variant are near by the work that they declare: ", compute-bound at 88 % of the peak". Counters say it themselves.
@@ -417,9 +419,10 @@ impl<'a> Advice<'a> {
                 memory: String::new(),
             });
         }
-        // The first step of several to the best.
+        // The first step of several to the best, where that is not far from it.
         let next = group.skip_while(|it| it.position != position).nth(1);
-        let next = next.filter(|it| times(one, it) >= FASTER && times(it, best) >= 2.0);
+        let next =
+            next.filter(|it| times(one, it) >= FASTER && (2.0..100.0).contains(&times(it, best)));
         let takes =
             |it: &VariantFigures| format!("{} takes {}", it.variant.name, duration(time(it)));
         let next = next.map_or_else(String::new, |it| takes(it) + ", ");

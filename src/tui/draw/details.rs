@@ -241,8 +241,16 @@ impl Details {
             let why = why.map_or("computing why …", |why| &why.sentence);
             self.say(printable(why));
         }
-        let part = kind.device().and_then(|it| state.part_of_idle(it, gap));
-        self.facts.extend(part);
+        let device = kind.device();
+        let part = device.and_then(|it| state.part_of_idle(it, gap));
+        let cure = device.and_then(|_| state.cure_of(gap));
+        // Which finding tells of it fits where what to do does not.
+        let [see, advice] = cure.map_or([None, None], |it| it.map(Some));
+        let told: Vec<String> = part.into_iter().chain(see).collect();
+        if !told.is_empty() {
+            self.say(told.join("; "));
+        }
+        self.facts.extend(advice);
     }
 }
 

@@ -3,11 +3,13 @@
 use super::analyst::Question;
 use super::idle::Basis;
 use super::model::Model;
-use super::{Item, RowKind, Selection};
+use super::{Item, RowKind, Selection, prediction};
 use activity::Span;
 use activity::feed::Stop;
+use activity::text::printable;
 use advice::Facts;
 use causes::Explanation;
+use findings::{Change, Finding};
 use trace::{LaneId, Trace};
 
 /// What is asked of the gap that was selected last, and the answer.
@@ -51,5 +53,22 @@ impl super::State {
         let selected = self.focus.selection;
         let about = (selected.row?, selected.item.span()?);
         self.focus.why.question.answer_to(&self.model.run, about)
+    }
+
+    /// Which finding tells of a gap, and what to do, where that is not the one that the headline ends with.
+    pub fn cure_of(&self, gap: Span) -> Option<[String; 2]> {
+        let (why, answer) = (self.why()?, self.answer()?);
+        let (headline, found) = (answer.verdicts.first()?, &answer.findings);
+        // It lists the longest ones only; others have its cause.
+        let is_shown = |it: &Finding| it.evidence.iter().any(|it| it.span.overlaps(gap));
+        let is_alike = |it: &Finding| it.title.starts_with(why.label());
+        let first = found.get(prediction::told(headline, found)?)?;
+        let of_gap = |it: &Finding| is_shown(it) || is_alike(it);
+        let others = || found.iter().position(|it| !it.is_of_start_up && of_gap(it));
+        let at = (!of_gap(first)).then(others).flatten()?;
+        let change = found[at].change.first().map(Change::to_string);
+        let advice = change.as_ref().unwrap_or(&found[at].advice);
+        let see = format!("for this gap see finding {}", at + 1);
+        Some([see, printable(advice)])
     }
 }
