@@ -115,7 +115,7 @@ fn run(
     let mut meter = Meter::new(format!("reading {name}"), total);
     let mut done = 0u64;
     for table in schema::TABLES {
-        let Some(mut query) = tables.select(table.name, table.columns)? else {
+        let Some(mut query) = tables.select(table.name, table.columns, "")? else {
             continue;
         };
         let mut list = query.query([])?;

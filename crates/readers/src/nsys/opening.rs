@@ -121,7 +121,8 @@ fn openings(tables: &Tables) -> rusqlite::Result<Vec<Opening>> {
 fn pauses(tables: &Tables) -> rusqlite::Result<FxHashMap<i64, Pause>> {
     let mut calls: FxHashMap<i64, Vec<(Span, i64, i64)>> = FxHashMap::default();
     let columns = ["start", "end", "globalTid", "nameId"];
-    tables.each_first("CUPTI_ACTIVITY_KIND_RUNTIME", &columns, CALLS_MAX, |row| {
+    let first = format!(" ORDER BY 1 LIMIT {CALLS_MAX}");
+    tables.each_in("CUPTI_ACTIVITY_KIND_RUNTIME", &columns, &first, |row| {
         if let (Some(span), Some(thread), Some(name)) = (span(row), int(row, 2), int(row, 3)) {
             let of = calls.entry(thread >> 24).or_default();
             of.push((span, thread, name));

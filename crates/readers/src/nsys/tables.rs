@@ -56,16 +56,8 @@ impl Tables {
     }
 
     /// A query for these columns of a table, with NULL for missing columns. `None` when there is no such table, or when
-    /// it lacks the first column, without which a row means nothing.
+    /// it lacks the first column, without which a row means nothing. `order` stands behind it.
     pub(super) fn select(
-        &self,
-        table: &str,
-        columns: &[&str],
-    ) -> rusqlite::Result<Option<Statement<'_>>> {
-        self.select_in(table, columns, "")
-    }
-
-    fn select_in(
         &self,
         table: &str,
         columns: &[&str],
@@ -95,26 +87,15 @@ impl Tables {
         self.each_in(table, columns, "", take)
     }
 
-    /// Likewise with so many of them that are least in the first column, in that order.
-    pub(super) fn each_first(
-        &self,
-        table: &str,
-        columns: &[&str],
-        number: usize,
-        take: impl FnMut(&Row<'_>),
-    ) -> rusqlite::Result<()> {
-        let order = format!(" ORDER BY 1 LIMIT {number}");
-        self.each_in(table, columns, &order, take)
-    }
-
-    fn each_in(
+    /// Likewise in this order.
+    pub(super) fn each_in(
         &self,
         table: &str,
         columns: &[&str],
         order: &str,
         mut take: impl FnMut(&Row<'_>),
     ) -> rusqlite::Result<()> {
-        if let Some(mut query) = self.select_in(table, columns, order)? {
+        if let Some(mut query) = self.select(table, columns, order)? {
             let mut rows = query.query([])?;
             while let Some(row) = rows.next()? {
                 take(row);
