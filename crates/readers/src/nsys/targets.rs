@@ -105,27 +105,11 @@ type Gpu = (i64, i64, DeviceInfo);
 
 fn gpus(tables: &Tables) -> rusqlite::Result<Vec<Gpu>> {
     let mut gpus = Vec::new();
-    let columns = [
-        "id",
-        "cuDevice",
-        "name",
-        "uuid",
-        "totalMemory",
-        "memoryBandwidth",
-        "clockRate",
-        "smCount",
-        "computeMajor",
-        "computeMinor",
-        "asyncEngines",
-        "maxWarpsPerSm",
-        "maxBlocksPerSm",
-        "maxShmemPerSm",
-        "maxRegistersPerSm",
-        "threadsPerWarp",
-    ];
+    let columns = "id cuDevice name uuid totalMemory memoryBandwidth clockRate smCount computeMajor computeMinor \
+        asyncEngines maxWarpsPerSm maxBlocksPerSm maxShmemPerSm maxRegistersPerSm threadsPerWarp";
+    let columns: Vec<&str> = columns.split(' ').collect();
     tables.each("TARGET_INFO_GPU", &columns, |row| {
         let info = DeviceInfo {
-            id: 0,
             uuid: uuid(&text(row, 3)),
             name: text(row, 2),
             capability: (small(row, 8), small(row, 9)),
@@ -140,8 +124,7 @@ fn gpus(tables: &Tables) -> rusqlite::Result<Vec<Gpu>> {
             shared_per_sm: small(row, 13),
             registers_per_sm: small(row, 14),
             warp_size: small(row, 15),
-            link: String::new(),
-            alike: 0,
+            ..DeviceInfo::default()
         };
         let id = int(row, 0).unwrap_or(-1);
         gpus.push((id, int(row, 1).unwrap_or(id), info));
