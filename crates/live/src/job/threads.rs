@@ -209,12 +209,7 @@ impl Watched {
                 true => self.pid,
                 false => self.inner.get(&own?).copied().or(own)?,
             };
-            let frames = it.frames.into_iter().map(|it| Frame {
-                file: it.filename,
-                function: it.name,
-                line: u32::try_from(it.line).unwrap_or(0),
-            });
-            Some((tid, frames.collect()))
+            Some((tid, it.frames.iter().map(python::frame_of).collect()))
         };
         traces.into_iter().filter_map(of).collect()
     }

@@ -31,8 +31,8 @@ use activity::feed::Message;
 pub use collector::pythons;
 use tree::Tree;
 pub(super) use tree::{began, family, has_mapped, has_python};
-pub(super) use watched::attach;
 use watched::{Lack, SampleResult, SampledProcess};
+pub(super) use watched::{attach, frame_of};
 
 /// Looks a second, unless somebody asks for another number.
 pub const HZ: u32 = 100;

@@ -232,6 +232,15 @@ pub(crate) fn attach(pid: u32) -> anyhow::Result<PythonSpy> {
     Ok(spy)
 }
 
+/// A frame as py-spy has it.
+pub(crate) fn frame_of(it: &py_spy::Frame) -> Frame {
+    Frame {
+        file: it.filename.clone(),
+        function: it.name.clone(),
+        line: u32::try_from(it.line).unwrap_or(0),
+    }
+}
+
 /// Whether an error is the operating system's no.
 fn is_forbidden(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
@@ -296,11 +305,7 @@ impl SampledInterpreter {
             let mut stack = 0;
             // The innermost comes first.
             for frame in trace.frames.iter().rev() {
-                let frame = Frame {
-                    file: frame.filename.clone(),
-                    function: frame.name.clone(),
-                    line: u32::try_from(frame.line).unwrap_or(0),
-                };
+                let frame = frame_of(frame);
                 if is_profiler(&frame) && !std::mem::replace(&mut self.told_profiler, true) {
                     self.writer.notice(true, PROFILER);
                 }
