@@ -108,7 +108,6 @@ impl Entry {
 pub struct Watch {
     /// The traces that are to be shown, newest first, whenever they changed.
     pub entries: Receiver<Vec<Entry>>,
-    _stop: Sender<()>,
     _thread: Joined,
 }
 
@@ -119,16 +118,13 @@ pub struct Watch {
 pub fn watch(folder: PathBuf) -> io::Result<Watch> {
     // Who shows them takes them at once; one look may wait.
     let (sender, entries) = bounded(1);
-    // Nothing is ever sent.
-    let (stop, stopped) = bounded(0);
-    let thread = Joined::spawn("cuptop-board", move || {
+    let thread = Joined::until_dropped("cuptop-board", move |stopped| {
         // Of this thread and of what it starts alone.
         let _ = rustix::process::setpriority_process(None, 19);
-        follow(&folder, &sender, &stopped);
+        follow(&folder, &sender, stopped);
     })?;
     Ok(Watch {
         entries,
-        _stop: stop,
         _thread: thread,
     })
 }

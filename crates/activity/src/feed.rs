@@ -227,9 +227,14 @@ impl Outlet {
     }
 }
 
-/// A thread that is waited for when this is dropped. What makes it end goes before: it stands above in a struct.
+/// A thread that is waited for when this is dropped. What makes it end goes before: it stands above in a struct, or is
+/// what [`Joined::until_dropped`] hands to it.
 #[derive(Debug)]
-pub struct Joined(Option<JoinHandle<()>>);
+pub struct Joined {
+    /// Nothing is ever sent.
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
 
 impl Joined {
     /// Starts `work` on a thread called `name`.
@@ -238,13 +243,29 @@ impl Joined {
     /// When the operating system gives no thread.
     pub fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<Joined> {
         let thread = std::thread::Builder::new().name(name.to_owned());
-        Ok(Joined(Some(thread.spawn(work)?)))
+        let thread = Some(thread.spawn(work)?);
+        Ok(Joined { stop: None, thread })
+    }
+
+    /// The same, with a channel that closes when this is dropped.
+    ///
+    /// # Errors
+    /// As [`Joined::spawn`].
+    pub fn until_dropped(
+        name: &str,
+        work: impl FnOnce(&Receiver<()>) + Send + 'static,
+    ) -> std::io::Result<Joined> {
+        let (stop, stopped) = bounded(0);
+        let mut joined = Joined::spawn(name, move || work(&stopped))?;
+        joined.stop = Some(stop);
+        Ok(joined)
     }
 }
 
 impl Drop for Joined {
     fn drop(&mut self) {
-        if let Some(thread) = self.0.take() {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
             // A panic of it was said by the hook; there is nobody left to ask.
             let _ = thread.join();
         }

@@ -20,7 +20,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crossbeam_channel::{Sender, bounded};
 use recording::file::Clocks;
 
 use crate::counters::Counters;
@@ -68,8 +67,6 @@ pub(super) struct HardwareWatch {
     seen: HashMap<u32, SeenProcess>,
     /// Processes of the program that NVML listed on a GPU, by id.
     listed: BTreeMap<u32, String>,
-    /// The thread ends when this end is gone.
-    _stop: Sender<()>,
     _thread: Joined,
 }
 
@@ -90,8 +87,6 @@ impl HardwareWatch {
             ..Wanted::default()
         };
         let wanted = Arc::new(Mutex::new(known.clone()));
-        // Nothing is ever sent.
-        let (stop, stopped) = bounded(0);
         let settled = Arc::new(AtomicUsize::new(0));
         let rounds = round::Rounds {
             directory: directory.to_path_buf(),
@@ -101,15 +96,13 @@ impl HardwareWatch {
             settled: Arc::clone(&settled),
             begin: Clocks::now(),
         };
-        let thread = Joined::spawn("cuptop-hardware", move || rounds.run(&stopped))?;
         Ok(HardwareWatch {
             wanted,
             known,
             settled,
             seen: HashMap::new(),
             listed: BTreeMap::new(),
-            _stop: stop,
-            _thread: thread,
+            _thread: Joined::until_dropped("cuptop-hardware", |stopped| rounds.run(stopped))?,
         })
     }
 

@@ -23,8 +23,6 @@ pub struct Watch {
     /// What was seen, or why nothing can be. What nobody takes is not followed by more.
     pub jobs: Receiver<Result<Vec<Job>, Refused>>,
     ask: Sender<()>,
-    /// The thread ends when this end is gone.
-    _stop: Sender<()>,
     _thread: Joined,
 }
 
@@ -36,17 +34,15 @@ impl Watch {
     pub fn start(pid: Option<u32>) -> io::Result<Watch> {
         let (sender, jobs) = bounded(1);
         let (ask, asked) = bounded(1);
-        // Nothing is ever sent.
-        let (stop, stopped) = bounded(0);
-        let follow = move || {
+        let follow = move |stopped: &Receiver<()>| {
             let mut found = find(pid);
             let all = found.iter_mut().flatten();
             all.for_each(|it| it.stopped = stopped.clone());
             match found {
-                Ok(mut all) => follow(&mut all, &sender, &asked, &stopped),
+                Ok(mut all) => follow(&mut all, &sender, &asked, stopped),
                 Err(refused) => {
                     let _ = sender.send(Err(refused));
-                    while is_on(&stopped, FIRST) {}
+                    while is_on(stopped, FIRST) {}
                 }
             }
         };
@@ -54,8 +50,7 @@ impl Watch {
             pid,
             jobs,
             ask,
-            _stop: stop,
-            _thread: Joined::spawn("cuptop-job", follow)?,
+            _thread: Joined::until_dropped("cuptop-job", follow)?,
         })
     }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use crossbeam_channel::{Sender, bounded};
+use crossbeam_channel::Receiver;
 use nvml_wrapper::enums::event::XidError;
 
 use super::is_on;
@@ -55,8 +55,6 @@ type SeenXids = Option<Result<Vec<Xid>, String>>;
 #[derive(Debug)]
 pub(crate) struct Xids {
     seen: Arc<Mutex<SeenXids>>,
-    /// The thread ends when this end is gone.
-    _stop: Sender<()>,
     _thread: Joined,
 }
 
@@ -65,24 +63,20 @@ impl Xids {
     pub(crate) fn watch(
         load: impl FnOnce() -> Result<Nvml, String> + Send + 'static,
     ) -> io::Result<Xids> {
-        let (stop, stopped) = bounded(0);
         let seen = Arc::default();
         let into = Arc::clone(&seen);
-        let watch = move || {
+        let watch = move |stopped: &Receiver<()>| {
             let events = load().and_then(|it| it.xid_events().map_err(|it| nvml::describe(&it)));
             *whole(&into) = Some(events.as_ref().map(|_| Vec::new()).map_err(Clone::clone));
             let events = events.unwrap_or_default();
-            while !events.is_empty() && is_on(&stopped, PAUSE) {
+            while !events.is_empty() && is_on(stopped, PAUSE) {
                 if let Some(Ok(seen)) = &mut *whole(&into) {
                     take(&events, seen);
                 }
             }
         };
-        Ok(Xids {
-            seen,
-            _stop: stop,
-            _thread: Joined::spawn("cuptop-xid", watch)?,
-        })
+        let _thread = Joined::until_dropped("cuptop-xid", watch)?;
+        Ok(Xids { seen, _thread })
     }
 
     pub(crate) fn seen(&self) -> SeenXids {

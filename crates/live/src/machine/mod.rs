@@ -102,8 +102,6 @@ impl ProcessLoad {
 pub struct MachineWatch {
     /// What it saw. As long as nobody takes it the thread does not look again.
     pub machines: Receiver<Machine>,
-    /// The thread ends when this end is gone.
-    _stop: Sender<()>,
     _thread: Joined,
 }
 
@@ -113,14 +111,9 @@ pub struct MachineWatch {
 /// When the system gives no thread.
 pub fn watch() -> io::Result<MachineWatch> {
     let (sender, machines) = bounded(1);
-    // Nothing is ever sent.
-    let (stop, stopped) = bounded(0);
-    let thread = Joined::spawn("cuptop-machine", move || follow(&sender, &stopped))?;
-    Ok(MachineWatch {
-        machines,
-        _stop: stop,
-        _thread: thread,
-    })
+    let follow = move |stopped: &Receiver<()>| follow(&sender, stopped);
+    let _thread = Joined::until_dropped("cuptop-machine", follow)?;
+    Ok(MachineWatch { machines, _thread })
 }
 
 fn follow(machines: &Sender<Machine>, stopped: &Receiver<()>) {
