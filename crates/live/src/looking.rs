@@ -1,5 +1,5 @@
-//! Whether a running program is to be looked at from outside just now: its Python stacks, its hardware. SIGUSR2 to cuptop pauses
-//! that, and goes on with it at the next one.
+//! SIGUSR2 to cuptop: looking at a running program from outside, at its Python stacks and its hardware, pauses, and goes on at
+//! the next one.
 
 use std::io;
 use std::sync::Arc;
@@ -7,26 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::Signal;
 use signal_hook::SigId;
-
-/// A switch between whoever decides and the threads that look. Clones are the same one.
-#[derive(Clone, Debug)]
-pub(super) struct Looking(Arc<AtomicBool>);
-
-impl Looking {
-    pub(super) fn new(is_wanted: bool) -> Looking {
-        Looking(Arc::new(AtomicBool::new(is_wanted)))
-    }
-
-    /// Whether to look.
-    pub(super) fn is_wanted(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// Has the threads look from now on, or not. They notice within some 20 ms.
-    pub(super) fn want(&self, is_wanted: bool) {
-        self.0.store(is_wanted, Ordering::Relaxed);
-    }
-}
 
 /// Listens for a signal until it is dropped.
 pub(super) struct Switch {

@@ -9,10 +9,10 @@ use rustix::process::Signal;
 use super::recorder::{Recorder, When};
 use crate::counters::Counters;
 use crate::hardware::{self, HardwareWatch};
-use crate::looking::{Looking, Switch};
+use crate::looking::Switch;
 use crate::python::Sampler;
 use activity::Activity;
-use activity::feed::{Gone, Message, Outlet};
+use activity::feed::{Gone, Message, Outlet, Pause};
 use recording::Follower;
 
 /// The recording with all that serves it until its end.
@@ -21,7 +21,7 @@ pub(super) struct LiveRecording {
     pub(super) follower: Follower,
     pub(super) recorder: Recorder,
     switch: Switch,
-    looking: Looking,
+    looking: Pause,
     pub(super) watch: Option<HardwareWatch>,
     sampler: Option<Sampler>,
     /// Whether an operation on a GPU was seen.
@@ -35,7 +35,7 @@ impl LiveRecording {
     /// When the directory cannot be made or holds recordings already, or the signal cannot be listened to.
     pub(super) fn start(directory: &Path, when: &When) -> io::Result<LiveRecording> {
         recording::file::create_directory(directory)?;
-        let looking = Looking::new(true);
+        let looking = Pause::default();
         let directory = directory.canonicalize()?;
         Ok(LiveRecording {
             follower: empty(&directory)?,

@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use activity::feed::Pause;
 use collector::control::ControlPage;
-
-use crate::looking::Looking;
 
 /// When to record.
 #[derive(Clone, Debug, Default)]
@@ -38,7 +37,7 @@ struct RecorderState {
     /// Whether `duration` begins with the first operation.
     from_first_use: bool,
     /// Whether the threads that look from outside are to.
-    looking: Looking,
+    looking: Pause,
     is_looking: bool,
     /// Where a copy of the recording is to go.
     keep: Option<PathBuf>,
@@ -47,10 +46,10 @@ struct RecorderState {
 impl Recorder {
     /// Makes the control page of a recording directory. The clock begins now. Whether to look from outside is said by
     /// `looking`.
-    pub(super) fn start(directory: &Path, when: &When, looking: Looking) -> io::Result<Recorder> {
+    pub(super) fn start(directory: &Path, when: &When, looking: Pause) -> io::Result<Recorder> {
         let now = Instant::now();
         let recording = when.delay.is_none();
-        looking.want(recording);
+        looking.hold(!recording);
         let state = RecorderState {
             page: Some(ControlPage::create(directory, recording)?),
             on: when.delay.map(|delay| now + delay),
@@ -105,7 +104,7 @@ impl Recorder {
         self.with(|state| {
             state.is_looking = !state.is_looking;
             let is_recording = state.page.as_ref().is_some_and(|it| it.recording);
-            state.looking.want(state.is_looking && is_recording);
+            state.looking.hold(!(state.is_looking && is_recording));
             match state.is_looking {
                 true => "looking from outside goes on (SIGUSR2)".to_owned(),
                 false => "looking from outside pauses (SIGUSR2): no Python stacks, no hardware"
@@ -165,7 +164,7 @@ impl RecorderState {
             Some(page) => page.ask(recording)?,
             None => return Ok(()),
         }
-        self.looking.want(recording && self.is_looking);
+        self.looking.hold(!(recording && self.is_looking));
         Ok(())
     }
 }
@@ -183,18 +182,18 @@ mod tests {
             duration: Some(5 * second),
             range: None,
         };
-        let looking = Looking::new(true);
+        let looking = Pause::default();
         let it = Recorder::start(directory.path(), &when, looking.clone());
         let it = it.expect("starts");
         let asked = || it.with(|state| state.page.as_ref().map(|page| page.recording));
         let begin = Instant::now();
         assert_eq!((asked(), it.tick(begin + 9 * second)), (Some(false), None));
         let began = begin + 11 * second;
-        assert!(!looking.is_wanted());
-        assert!(it.tick(began).is_some() && asked() == Some(true) && looking.is_wanted());
+        assert!(looking.is_held());
+        assert!(it.tick(began).is_some() && asked() == Some(true) && !looking.is_held());
         assert_eq!(it.tick(began + 4 * second), None);
         assert!(it.tick(began + 5 * second).is_some() && asked() == Some(false));
-        assert!(!looking.is_wanted());
+        assert!(looking.is_held());
         assert!(it.toggle().is_ok() && asked() == Some(true));
         assert_eq!(it.tick(began + 100 * second), None);
         it.end();
@@ -209,7 +208,7 @@ mod tests {
             duration: Some(5 * second),
             ..When::default()
         };
-        let it = Recorder::start(directory.path(), &when, Looking::new(false));
+        let it = Recorder::start(directory.path(), &when, Pause::default());
         let it = it.expect("starts");
         let asked = || it.with(|state| state.page.as_ref().map(|page| page.recording));
         let begin = Instant::now();
@@ -225,20 +224,20 @@ mod tests {
     #[test]
     fn looking_pauses_by_itself_but_not_without_recording() {
         let directory = tempfile::tempdir().expect("a directory");
-        let looking = Looking::new(false);
+        let looking = Pause::default();
         let when = When::default();
         let it = Recorder::start(directory.path(), &when, looking.clone());
         let it = it.expect("starts");
-        assert!(looking.is_wanted());
+        assert!(!looking.is_held());
         it.toggle_sampling();
-        assert!(!looking.is_wanted());
+        assert!(looking.is_held());
         // Recording off and on again does not undo it.
-        assert!(it.toggle().is_ok() && it.toggle().is_ok() && !looking.is_wanted());
+        assert!(it.toggle().is_ok() && it.toggle().is_ok() && looking.is_held());
         it.toggle_sampling();
-        assert!(looking.is_wanted());
-        assert!(it.toggle().is_ok() && !looking.is_wanted());
+        assert!(!looking.is_held());
+        assert!(it.toggle().is_ok() && looking.is_held());
         it.toggle_sampling();
         it.toggle_sampling();
-        assert!(!looking.is_wanted());
+        assert!(looking.is_held());
     }
 }

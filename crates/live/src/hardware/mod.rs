@@ -23,9 +23,8 @@ use std::time::Duration;
 use recording::file::Clocks;
 
 use crate::counters::Counters;
-use crate::looking::Looking;
 use crate::nvml::Nvml;
-use activity::feed::{Gone, Joined, Message, Outlet};
+use activity::feed::{Gone, Joined, Message, Outlet, Pause};
 use activity::{Batch, Def, Hardware, OffCpu, Owner, Uuid, What};
 
 /// The least time between two looks. NVML's counters are refreshed every 100 ms, and two samples that lie nearer to each
@@ -78,7 +77,7 @@ impl HardwareWatch {
     /// When the system gives no thread.
     pub(super) fn start(
         directory: &Path,
-        looking: Looking,
+        looking: Pause,
         counters: Counters,
         root: Option<u32>,
     ) -> io::Result<HardwareWatch> {

@@ -17,9 +17,9 @@ use super::threads::ProcessThreads;
 use super::{BUDGET, LONGEST, PERIOD, Wanted};
 use crate::clock::read;
 use crate::counters::Counters;
-use crate::looking::Looking;
 use crate::nvml::Nvml;
 use activity::entry::Entry;
+use activity::feed::Pause;
 use activity::{Hardware, Uuid, WatchCost};
 
 /// How soon it is noticed that looking is wanted again.
@@ -31,7 +31,7 @@ const ACCOUNT: Duration = Duration::from_secs(1);
 pub(super) struct Rounds {
     pub(super) directory: PathBuf,
     pub(super) wanted: Arc<Mutex<Wanted>>,
-    pub(super) looking: Looking,
+    pub(super) looking: Pause,
     pub(super) counters: Counters,
     pub(super) settled: Arc<AtomicUsize>,
     pub(super) begin: Clocks,
@@ -77,7 +77,7 @@ impl Rounds {
                 Err(RecvTimeoutError::Timeout) => {}
                 _ => break,
             }
-            if !self.looking.is_wanted() {
+            if self.looking.is_held() {
                 next = Instant::now() + PAUSE;
                 pace.paused += turn.elapsed();
                 open.sampled.pause();

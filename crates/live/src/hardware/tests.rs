@@ -51,7 +51,7 @@ fn call(thread: u32) -> Activity {
 #[test]
 fn what_is_worth_a_look_is_learned_from_records() {
     let directory = tempfile::tempdir().expect("a directory");
-    let mut watch = HardwareWatch::start(directory.path(), Looking::new(true), Counters::Off, None)
+    let mut watch = HardwareWatch::start(directory.path(), Pause::default(), Counters::Off, None)
         .expect("a thread");
     assert_eq!(watch.note(&batch(vec![])), None);
     assert!(watch.known.gpus.is_empty() && watch.known.threads.is_empty());
@@ -70,7 +70,7 @@ fn what_is_worth_a_look_is_learned_from_records() {
 #[test]
 fn a_program_that_recorded_nothing_leaves_no_file() {
     let directory = tempfile::tempdir().expect("a directory");
-    let watch = HardwareWatch::start(directory.path(), Looking::new(true), Counters::Off, None)
+    let watch = HardwareWatch::start(directory.path(), Pause::default(), Counters::Off, None)
         .expect("a thread");
     std::thread::sleep(3 * PERIOD);
     drop(watch);
@@ -84,7 +84,7 @@ fn a_program_that_recorded_nothing_leaves_no_file() {
 #[test]
 fn what_was_seen_lies_beside_the_recording() {
     let directory = tempfile::tempdir().expect("a directory");
-    let mut watch = HardwareWatch::start(directory.path(), Looking::new(true), Counters::Off, None)
+    let mut watch = HardwareWatch::start(directory.path(), Pause::default(), Counters::Off, None)
         .expect("a thread");
     let thread = rustix::thread::gettid()
         .as_raw_nonzero()

@@ -9,7 +9,7 @@
 //! The times are jittered, so that it does not keep step with the program. Nothing is stopped and nothing is put into the
 //! program. A sample may be torn, because the program goes on meanwhile: such samples are counted and left out. All sampling
 //! together stays under a tenth of one core; it becomes rarer where that needs more time. While nobody wants it
-//! ([`Looking`]), nothing is read at all, and the timeline knows that nobody looked.
+//! ([`Pause`]), nothing is read at all, and the timeline knows that nobody looked.
 
 pub(crate) mod bounded;
 mod tree;
@@ -25,9 +25,8 @@ use rustc_hash::FxHashMap;
 use rustix::time::ClockId;
 
 use crate::clock;
-use crate::looking::Looking;
 use activity::Ns;
-use activity::feed::Message;
+use activity::feed::{Message, Pause};
 pub use collector::pythons;
 use tree::Tree;
 pub(super) use tree::{began, family, has_mapped, has_python};
@@ -66,7 +65,7 @@ impl Sampler {
         root: u32,
         directory: &Path,
         hz: u32,
-        looking: Looking,
+        looking: Pause,
     ) -> io::Result<Sampler> {
         let (stop, stopped) = bounded(0);
         let (notices, received) = bounded(NOTICES);
@@ -146,7 +145,7 @@ pub fn version() -> Option<String> {
 struct Work {
     directory: PathBuf,
     hz: u32,
-    looking: Looking,
+    looking: Pause,
     tree: Tree,
     watched: FxHashMap<u32, SampledProcess>,
     notices: Sender<Message>,
@@ -160,7 +159,7 @@ impl Work {
         let mut is_paused = false;
         let mut wait = Duration::ZERO;
         while stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-            if !self.looking.is_wanted() {
+            if self.looking.is_held() {
                 if !std::mem::replace(&mut is_paused, true) {
                     self.watched.values_mut().for_each(SampledProcess::pause);
                 }
@@ -324,7 +323,7 @@ deep(900)
             return;
         };
         let folder = tempfile::tempdir().expect("a folder");
-        let looking = Looking::new(true);
+        let looking = Pause::default();
         let sampler = Sampler::start(deep.child.id(), folder.path(), HZ, looking);
         // Until it looks, and until it looks at the ring.
         std::thread::sleep(Duration::from_secs(1));

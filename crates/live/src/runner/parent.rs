@@ -9,8 +9,7 @@ use collector::Graphs;
 
 use crate::counters::{Counters, stalls_lack};
 use crate::hardware::{self, HardwareWatch};
-use crate::looking::Looking;
-use activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet, Progress};
+use activity::feed::{Failure, FailureKind, Feed, Gone, Message, Outcome, Outlet, Pause, Progress};
 use recording::{Follower, scratch};
 use scenario::{Overrides, Source};
 
@@ -73,7 +72,7 @@ pub fn run(request: RunRequest) -> io::Result<Feed> {
     let follower = Follower::open(&dir)?;
     let watch = request
         .hardware
-        .then(|| HardwareWatch::start(&dir, Looking::new(true), request.counters, None))
+        .then(|| HardwareWatch::start(&dir, Pause::default(), request.counters, None))
         .transpose()?;
     Feed::spawn("runner", move |outlet| {
         let mut run = Run {
