@@ -11,7 +11,6 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 use signal_hook::iterator::SignalsInfo;
 use signal_hook::iterator::exfiltrator::origin::WithOrigin;
@@ -19,6 +18,7 @@ use signal_hook::low_level::siginfo::Cause;
 
 use super::Output;
 use super::passing::Passing;
+use crate::clock::is_readable_within;
 use crate::ending::exit_code;
 use activity::feed::{self, Message};
 
@@ -26,6 +26,8 @@ use activity::feed::{self, Message};
 const LINES: usize = 1024;
 /// A longer line is cut into several.
 const LONGEST: usize = 64 * 1024;
+/// So long is waited for more of it.
+const WAIT: Duration = Duration::from_millis(50);
 /// What is still read of a program's output after its end.
 const REST: usize = 1 << 20;
 
@@ -168,8 +170,8 @@ fn read_lines(
             let mut buffer = vec![0; 16 * 1024];
             loop {
                 let last = enough.load(Ordering::Relaxed);
-                let wait = if last { 0 } else { 50_000_000 };
-                if !readable(&pipe, wait) {
+                let wait = if last { Duration::ZERO } else { WAIT };
+                if !is_readable_within(wait, &pipe) {
                     if last {
                         break;
                     }
@@ -194,16 +196,6 @@ fn read_lines(
             }
             splitter.finish(&send);
         })
-}
-
-/// Whether there is something to read, or the end of it, within some nanoseconds.
-fn readable(pipe: &impl AsFd, nanoseconds: i64) -> bool {
-    let wait = Timespec {
-        tv_sec: 0,
-        tv_nsec: nanoseconds,
-    };
-    let mut descriptors = [PollFd::new(pipe, PollFlags::IN)];
-    matches!(poll(&mut descriptors, Some(&wait)), Ok(1..))
 }
 
 /// Bytes to lines.

@@ -1,7 +1,6 @@
 //! The process that samples one GPU, until its standard input ends.
 
 use std::io::{self, BufRead as _, Write as _};
-use std::os::fd::AsFd as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -10,8 +9,7 @@ use cupti_sys::api::{Code, INSUFFICIENT_PRIVILEGES, describe};
 use cupti_sys::pm::{self, Choice, Decoded, HARDWARE_BUSY, PmApi, Sample, Sampling, Trigger};
 use cupti_sys::{Caller, Cupti};
 use recording::file::{Clocks, Writer};
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::time::{ClockId, Timespec};
+use rustix::time::ClockId;
 use serde::{Deserialize, Serialize};
 
 use super::metrics::{WANTED, names};
@@ -405,14 +403,8 @@ fn lack(code: Code) -> String {
 
 /// Waits so long for the end of the input.
 fn has_input_ended(wait: Duration) -> bool {
-    let stdin = io::stdin();
-    let mut fds = [PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN)];
-    let wait = Timespec {
-        tv_sec: 0,
-        tv_nsec: i64::from(wait.subsec_nanos()),
-    };
     // Nothing comes after the job: what is to be read is its end.
-    poll(&mut fds, Some(&wait)).is_ok_and(|ready| ready > 0)
+    clock::is_readable_within(wait, io::stdin())
 }
 
 fn beat() {
