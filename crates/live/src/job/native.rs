@@ -11,13 +11,11 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use object::elf::{
-    FileHeader64, PT_LOAD, SHT_DYNSYM, STT_FUNC, STT_GNU_IFUNC, SectionHeader64, Sym64,
-};
+use object::elf::{PT_LOAD, SHT_DYNSYM, STT_FUNC, STT_GNU_IFUNC, SectionHeader64, Sym64};
 use object::read::elf::{FileHeader as _, SectionHeader as _};
 use object::{LittleEndian, ReadCache, SectionIndex};
 
-use crate::python::bounded::{has_bounded_tables, is_bounded};
+use crate::python::bounded::{is_bounded, sections};
 use crate::rights::told;
 use activity::door;
 
@@ -48,9 +46,7 @@ impl Symbols {
     /// Reads the file of a 64-bit library; nothing of one that is no such.
     fn read(file: File) -> Option<Symbols> {
         let cache = ReadCache::new(&file);
-        let head = FileHeader64::parse(&cache).ok()?;
-        has_bounded_tables(head, &cache)?;
-        let sections = head.sections(LittleEndian, &cache).ok()?;
+        let (head, sections) = sections(&cache)?;
         let is_table = |it: &&SectionHeader64<_>| it.sh_type.get(LittleEndian) == SHT_DYNSYM;
         // By hand: who asks for a file's symbols gets what belongs to them, too, of any size.
         let table = sections.iter().find(is_table).filter(is_bounded)?;
@@ -265,9 +261,7 @@ pub(super) fn nccl_version(pid: u32) -> Option<[u32; 3]> {
     })?;
     let file = door::open(Path::new(&format!("/proc/{pid}/root{path}"))).ok()?;
     let cache = ReadCache::new(&file);
-    let head = FileHeader64::parse(&cache).ok()?;
-    has_bounded_tables(head, &cache)?;
-    let sections = head.sections(LittleEndian, &cache).ok()?;
+    let (head, sections) = sections(&cache)?;
     let names = head.section_strings_index(LittleEndian, &cache).ok()?;
     let names = sections.section(names).ok()?.sh_offset.get(LittleEndian);
     // A name may be as long as the file: of each as much is read as tells.
@@ -331,7 +325,7 @@ mod tests {
     /// A library whose last section claims to belong to its symbols (`SHT_SYMTAB_SHNDX`), and to have 1 TiB.
     fn with_claim(library: &[u8]) -> Vec<u8> {
         let mut bytes = library.to_vec();
-        let head = FileHeader64::<LittleEndian>::parse(library).expect("a library");
+        let head = object::elf::FileHeader64::<LittleEndian>::parse(library).expect("a library");
         let sections = head.sections(LittleEndian, library).expect("sections");
         let is_table = |it: &SectionHeader64<_>| it.sh_type.get(LittleEndian) == SHT_DYNSYM;
         let table = sections.iter().position(is_table).expect("a table");

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use object::elf::{FileHeader64, SHF_WRITE, SHT_DYNSYM, SHT_SYMTAB, SectionHeader64, Sym64};
-use object::read::elf::{FileHeader as _, SectionHeader as _};
+use object::read::elf::{FileHeader as _, SectionHeader as _, SectionTable};
 use object::{LittleEndian, ReadCache, ReadRef, SectionIndex};
 
 use crate::rights::told;
@@ -18,14 +18,18 @@ const PARTS_MAX: u32 = 1 << 10;
 const VARIABLES_MAX: u64 = 256 << 20;
 const NAMES_MAX: usize = 256 << 20;
 
-/// Nothing of a file that claims more parts than a library has: all of them are read at once.
-pub(crate) fn has_bounded_tables<'d, R: ReadRef<'d>>(
-    head: &FileHeader64<LittleEndian>,
+type Head = FileHeader64<LittleEndian>;
+
+/// The head of a 64-bit file and its sections. Nothing of one that is no such, or claims more parts than a library has:
+/// all of them are read at once.
+pub(crate) fn sections<'d, R: ReadRef<'d>>(
     file: R,
-) -> Option<()> {
+) -> Option<(&'d Head, SectionTable<'d, Head, R>)> {
+    let head = Head::parse(file).ok()?;
     let sections = head.shnum(LittleEndian, file).ok()?;
     let programs = head.phnum(LittleEndian, file).ok()?;
-    (sections.max(programs) <= PARTS_MAX).then_some(())
+    let sections = (sections.max(programs) <= PARTS_MAX).then(|| head.sections(LittleEndian, file));
+    Some((head, sections?.ok()?))
 }
 
 /// Whether a section has no more than may be read.
@@ -57,9 +61,7 @@ fn is_sound(path: &Path) -> Option<()> {
         Ok(file) => file,
     };
     let cache = ReadCache::new(&file);
-    let head = FileHeader64::<LittleEndian>::parse(&cache).ok()?;
-    has_bounded_tables(head, &cache)?;
-    let sections = head.sections(LittleEndian, &cache).ok()?;
+    let (_, sections) = sections(&cache)?;
     let mut names_left = NAMES_MAX;
     for section in sections.iter() {
         let is_variable = section.sh_flags.get(LittleEndian).0 & SHF_WRITE.0 != 0;
