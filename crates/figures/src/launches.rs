@@ -199,6 +199,14 @@ impl CallWork {
     }
 }
 
+/// Whether a call asks the driver what it looks up each time, in some 5 us (H200, driver 580), though it seldom changes. Libraries ask
+/// for less.
+pub fn is_query(name: &str) -> bool {
+    ["MemGetInfo", "GetDeviceProperties", "DeviceTotalMem"]
+        .iter()
+        .any(|it| name.contains(it))
+}
+
 /// What is uploaded before each round, and smaller, only sets a flag back.
 const FLAG_BYTES: u64 = 16;
 

@@ -49,6 +49,7 @@ pub mod shapes;
 pub mod stalls;
 pub mod start_work;
 pub mod steps;
+pub mod stream_order;
 pub mod tables;
 pub mod tensor_cores;
 pub mod trips;

@@ -48,6 +48,7 @@ mod optimizer_passes;
 mod own_kernels;
 mod pageable;
 mod program;
+mod queries;
 mod queue_full;
 mod race;
 mod recomputing;
@@ -439,6 +440,7 @@ rules! {
     LaunchBound "launch-bound" Device(launch_bound::check) ["graph"] "using a CUDA graph";
     BlockedLaunches "blocked-launches" Device(blocked_launches::check) [] "letting launches return at once";
     GraphsAnew "graphs-anew" Device(graphs_anew::check) [] "making each graph once";
+    Queries "queries" Device(queries::check) [] "asking once";
     GraphNodes "graph-nodes" Device(graph_launch::nodes) [] "fusing nodes of the graph";
     BesideGraphs "beside-graphs" Device(graph_launch::rest) [] "capturing the whole step";
     GraphLaunch "graph-launch" Device(graph_launch::check) [] "calling cudaGraphLaunch before the sync";

@@ -2,14 +2,15 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{DeviceFigures, Finding, Occurrence, Scope, configs, longest_first, migrations};
+use super::{DeviceFigures, Finding, Occurrence, Says, Scope, configs, longest_first, migrations};
 use activity::text::{NAME_MAX, counted, cut_middle};
 use activity::units::{self, count, duration};
 use activity::{LaunchShape, NameId, Ns, ShapeId, Span, What, occupancy};
-use causes::Cause;
+use causes::{Bound, Cause};
 use figures::busy::{KernelTime, mostly};
 use figures::communication::is_communication;
 use figures::configs::Config;
+use figures::stream_order::chained;
 
 /// Threads that an SM works for at once, at most.
 const LANES: u64 = 128;
@@ -30,6 +31,8 @@ const SMS_MIN: u64 = 2;
 
 /// Those of a warp: with fewer in a block it is not full.
 const WARP: f64 = 32.0;
+
+const CHAINED: &str = "Each waits by an event (cudaStreamWaitEvent) for the one before, on another stream. Without waits that no data ask for they run at once.";
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let known = u64::from(scope.trace.devices()[f.index].info.multiprocessors);
@@ -69,12 +72,23 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         true => (0, ", while pages of managed memory come"),
         false => ((kernels.empty as Ns).min(f.compute_ns) + between, ""),
     };
+    let rows = kernels.at.iter().filter_map(|(_, at)| match at {
+        Occurrence::Row(at) => Some(*at),
+        _ => None,
+    });
+    let chained = chained(scope.trace, graph, rows).filter(|_| !are_paged && !has_blocks);
+    // So many streams hold at most so many at once.
+    let alone = chained.map_or(0, |streams| kernels.time / streams as Ns);
+    let most_saved = most_saved.min(kernels.time + between - alone);
     let both = duration(kernels.time + between);
     let with = (most_saved > kernels.time).then(|| format!(", {both} with what lies between"));
     let with = with.unwrap_or_default();
     let found = scope.found(f.span_ns, most_saved, &longest_first(kernels.at.clone()));
     let number = kernels.at.len();
-    let (advice, cure) = kernels.advice(are_paged, has_blocks);
+    let (advice, cure) = match chained {
+        Some(_) => (CHAINED, "dropping waits between streams"),
+        None => kernels.advice(are_paged, has_blocks),
+    };
     Some(Finding {
         // What takes most of the time is worth a change, however short each is.
         severity: found
@@ -95,6 +109,12 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         ),
         advice: advice.to_owned(),
         cure,
+        change: scope.change(if chained.is_some() { "chained" } else { "" }, None),
+        says: chained.map(|streams| Says {
+            bound: Bound::Compute,
+            part: f.part(kernels.time),
+            why: format!("{streams} streams one after another, by cudaStreamWaitEvent"),
+        }),
         ..found
     })
 }

@@ -195,6 +195,32 @@ fn graphs_made_for_each_launch_are_told_where_the_gpu_waits_for_them() {
 }
 
 #[test]
+fn what_is_asked_before_each_launch_is_asked_once() {
+    // 5 us of `call` before each launch of 4 us, of kernels that take `kernel`.
+    let of = |call: &str, kernel: Ns| {
+        let mut scene = Scene::new();
+        scene.device(h200());
+        let mut free = 0;
+        for at in (0..100).map(|it| it * 10_000) {
+            scene.call(call, at, at + 5_000);
+            scene.call("cudaLaunchKernel", at + 5_500, at + 9_500);
+            free = (at + 9_000).max(free);
+            scene.kernel("sweep", 7, free, free + kernel);
+            free += kernel;
+        }
+        scene
+    };
+    let found = sick("queries", &mut of("cudaMemGetInfo", 2_000));
+    assert_eq!(found.count, 99);
+    // All but what lies before the first kernel: half of a round's 10 us.
+    assert_eq!(found.bound_ns, 99 * 5_000);
+    cured("launch-bound", &mut of("cudaMemGetInfo", 2_000));
+    // The GPU works meanwhile; what libraries ask is their own.
+    cured("queries", &mut of("cudaMemGetInfo", 20_000));
+    cured("queries", &mut of("cudaPointerGetAttributes", 2_000));
+}
+
+#[test]
 fn launches_that_return_behind_their_kernels_are_blocked() {
     let of = |call: &str, returns: fn(Ns) -> Ns, takes: Ns| {
         let mut scene = Scene::new();

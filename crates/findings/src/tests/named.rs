@@ -3,6 +3,7 @@
 use super::*;
 use activity::{
     Activity, Frame, RangeKind, SampleDef, SampledThread as SeenAt, Samples, Sampling, StackSample,
+    SyncKind,
 };
 use trace::testing::Sentence;
 
@@ -105,6 +106,52 @@ fn what_the_default_stream_copies_or_sets_is_named_by_its_call() {
     }
     let title = sick("default-stream", &mut scene).title;
     title.must_have("waits for cudaMemset on the legacy default stream");
+}
+
+#[test]
+fn kernels_on_streams_that_wait_for_each_other_by_events_run_at_once_without_these() {
+    // Eight streams in turn, sixteen blocks each: `kernel` names them, and `waits` says whether each waits for the one before.
+    let scene = |kernel: fn(usize) -> &'static str, waits: bool| {
+        let mut scene = Scene::new();
+        scene.device(h200());
+        for i in 0..64 {
+            let (at, stream) = (i * 10_000, 20 + i as u32 % 8);
+            if waits && i > 0 {
+                scene.call("cudaStreamWaitEvent", at, at + 500);
+                let before = 20 + (i as u32 - 1) % 8;
+                let event = Some(before);
+                scene.sync(SyncKind::StreamWaitEvent, Some(stream), event, at, at + 500);
+            }
+            scene.call("cudaLaunchKernel", at + 1_000, at + 4_000);
+            let begin = match waits {
+                true => 100_000 + i * 303_000,
+                false => 100_000 + i / 8 * 303_000,
+            };
+            let shape = launch(16, 256);
+            scene.shaped(
+                shape,
+                kernel(i as usize % 8),
+                stream,
+                begin,
+                begin + 300_000,
+            );
+            scene.call("cudaEventRecord", at + 5_000, at + 5_500);
+            scene.event(stream, stream, at + 5_000);
+        }
+        scene
+    };
+    let found = sick("under-filled-gpu", &mut scene(|_| "knit", true));
+    found
+        .advice
+        .must_have("Each waits by an event (cudaStreamWaitEvent)");
+    // Of eight that run at once seven eighths of 64 times 300 us are saved.
+    assert_eq!(found.bound_ns, 64 * 300_000 / 8 * 7);
+    // Without waits they run beside each other.
+    cured("under-filled-gpu", &mut scene(|_| "knit", false));
+    // Stages of one pipeline need what comes before: of them no wait is said to be too much.
+    let stage = |i: usize| ["a", "b", "c", "d", "e", "f", "g", "h"][i];
+    let found = sick("under-filled-gpu", &mut scene(stage, true));
+    found.advice.must_begin("Launch more blocks");
 }
 
 /// Rounds of 10 ms on the GPU, `back` and `forth` copies of 64 MiB, and CPU work between.

@@ -1,0 +1,63 @@
+//! Calls that only ask the driver something that stays as it is, between launches, over and over.
+
+use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first};
+use activity::Ns;
+use activity::units::{count, duration, percent};
+use causes::graph::CallId;
+use causes::{Bound, Culprit};
+use figures::launches::is_query;
+
+pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    if !scope.has_name(is_query) {
+        return None;
+    }
+    let graph = scope.causes.graph();
+    let (function, first) = (
+        |call| graph.function(scope.trace, call),
+        scope.causes.first_use(),
+    );
+    let idle = scope.idle_that(f, |gap, piece| match piece.culprit {
+        Culprit::Call(call) => is_query(function(call)) && !scope.causes.is_first(gap.next, piece),
+        _ => false,
+    });
+    if !cases::WARNING_SHARE.is_reached_by(f.part(idle)) {
+        return None;
+    }
+    let window = scope.window_on(f.index).unwrap_or(f.span);
+    let asks = |&call: &CallId| {
+        let (span, at) = (graph.calls.span(call), graph.calls.at(call));
+        window.overlaps(span) && is_query(function(call)) && !first.has_call(span, at)
+    };
+    let asked: Vec<CallId> = (0..graph.calls.len() as CallId).filter(asks).collect();
+    if !cases::LOOP_MIN.is_reached_by(asked.len()) {
+        return None;
+    }
+    let took = |&call: &CallId| graph.calls.span(call).len();
+    let time = asked.iter().map(took).sum::<Ns>().min(f.idle_ns);
+    let (name, _) = *causes::sum_by(asked.iter().map(|it| (function(*it), took(it)))).first()?;
+    let at = asked
+        .iter()
+        .map(|it| (took(it), Occurrence::Row(graph.calls.at(*it))));
+    let at: Vec<_> = at.collect();
+    Some(Finding {
+        title: format!(
+            "{name} is called {} times between launches: {} ({})",
+            count(asked.len() as u64),
+            duration(time),
+            percent(f.part(time)),
+        ),
+        advice: "Ask once, before the loop, and keep the answer: the driver looks it up each time."
+            .to_owned(),
+        change: scope.change("ask-once", None),
+        says: Some(Says {
+            bound: Bound::Host,
+            part: f.part(time),
+            why: format!(
+                "{} of the time in {name} between launches",
+                percent(f.part(time))
+            ),
+        }),
+        instead_of: &[Rule::LaunchBound],
+        ..scope.found(f.span_ns, time, &longest_first(at))
+    })
+}
