@@ -495,7 +495,7 @@ fn findings(page: &mut Page, report: &Report) {
     }
 }
 
-/// ": times and shares are of steps 17 to 73 of 80 (570 µs, none of another length)", where findings are of a part. Rules look at one stretch, where odd steps lie between.
+/// ": times and shares are of steps 17 to 73 of 80 (570 µs, all of usual length)", where findings are of a part. Rules look at one stretch, where odd steps lie between.
 pub fn steps_looked_at(findings: &[Finding]) -> Option<String> {
     let mut of = findings.iter().filter(|it| it.rule != Rule::OddSteps);
     let of = of.find_map(|it| it.step)?;
@@ -508,12 +508,12 @@ pub fn steps_looked_at(findings: &[Finding]) -> Option<String> {
             match findings.first().map(|it| it.rule) {
                 Some(Rule::OddSteps) => {
                     format!(
-                        ": first of all {found} steps, then of steps {first} to {last} ({all}, none of another length)"
+                        ": first of all {found} steps, then of steps {first} to {last} ({all}, all of usual length)"
                     )
                 }
                 _ => {
                     format!(
-                        ": times and shares are of steps {first} to {last} of {found} ({all}, none of another length)"
+                        ": times and shares are of steps {first} to {last} of {found} ({all}, all of usual length)"
                     )
                 }
             }

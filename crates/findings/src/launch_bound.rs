@@ -56,7 +56,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let grown = grown.filter(|_| cure.is_empty());
     // Larger batches have fewer kernels, and a graph has the same.
     let is_alone = is_alone && grown.is_none();
-    let batched = is_alone.then(|| batched(scope, f)).unwrap_or_default();
+    let batched = if is_alone { batched(scope, f) } else { 0 };
     let cure = match &grown {
         Some(grown) => {
             change = "static-cache";

@@ -474,13 +474,13 @@ fn findings_of_a_few_of_the_steps_say_of_how_many() {
     let looked = |count| looked_behind(0, count);
     assert_eq!(
         looked(57),
-        ": times and shares are of steps 17 to 73 of 79 (570 µs, none of another length)"
+        ": times and shares are of steps 17 to 73 of 79 (570 µs, all of usual length)"
     );
     // Those are of all steps.
     let behind = looked_behind(1, 57);
     assert_eq!(
         behind,
-        ": first of all 79 steps, then of steps 17 to 73 (570 µs, none of another length)"
+        ": first of all 79 steps, then of steps 17 to 73 (570 µs, all of usual length)"
     );
     assert_eq!(looked(74), " in the 74 steady steps (740 µs)");
 }

@@ -319,7 +319,13 @@ fn way_on(state: &State) -> String {
     let is_wide = state.size.width >= 100;
     if state.step_in_view().is_some() {
         let keys = "L shows the longest gap in view, ] [ steps, 0 the run; j k select a row.";
-        let what = " A step lasts from its first operation on the GPU to the next step's.";
+        let is_found = state.steps().is_some_and(|it| it.is_found);
+        let what = match is_found {
+            true => {
+                " No range marks steps: one is what repeats, from an operation to where it comes again."
+            }
+            false => " A step lasts from its first operation on the GPU to the next step's.",
+        };
         return format!("{keys}{}", if is_wide { what } else { "" });
     }
     let mut text = "j k selects a row, n p an operation".to_owned();

@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn a_headline_without_a_class_has_no_head() {
         assert_eq!(class("GPU-bound: kernels run 90 %"), "GPU-bound".len());
-        let odd = "1 step takes 20.0 ms more in save_checkpoint: 38 % of the time of 11 steps";
+        let odd = "1 of 11 steps takes 20.0 ms more in save_checkpoint: 38 % of the time";
         assert_eq!(class(odd), 0);
     }
 

@@ -8,7 +8,7 @@ use activity::{Ns, Span};
 use advice::Facts;
 use advice::verdict::{Answered, Bound, OddSteps, Verdict};
 use causes::{Group, Shares};
-use figures::steps::{Slow, Steps};
+use figures::steps::{Origin, Slow, Steps};
 use trace::Measure;
 
 /// A step is on screen while no more than this many times its length is.
@@ -34,6 +34,8 @@ pub struct StepList {
     pub typical: usize,
     /// How long it takes.
     pub median: Ns,
+    /// Whether no range marks them, and they are what repeats.
+    pub is_found: bool,
     /// Tokens a second of a server: least and most.
     pub tokens_per_s: Option<(f64, f64)>,
     /// That in words, of uneven ones their range.
@@ -112,6 +114,7 @@ impl StepList {
             all,
             typical: main.typical,
             median: main.median_ns,
+            is_found: matches!(steps.from, Origin::Period { .. } | Origin::Waits { .. }),
             tokens_per_s: steps.tokens().map(|it| it.1),
             length: main.length(),
             steady: steps.spans.len() - steps.steady.start,

@@ -49,9 +49,6 @@ pub struct OddSteps {
     /// What holds them up, also where they do more.
     #[serde(skip)]
     held: String,
-    /// What `share` is of, where `which` does not say that: " of 11 steps". Of the last one nobody saw the end.
-    #[serde(skip)]
-    among: String,
     /// What it is bound by.
     pub bound_by: Bound,
     /// The line that is to blame, where samples tell.
@@ -143,14 +140,8 @@ impl OddSteps {
                     group(steps.spans.len() as u64)
                 )
             }
-            (1, some) if kind.every.is_none() => counted(some.len() as u64, "step", "steps"),
             _ => kind.odd_text(&kind.steps.len().to_string()),
         };
-        let among =
-            match which.starts_with("step ") || which.contains(" of ") || kind.every.is_some() {
-                true => String::new(),
-                false => format!(" of {} steps", group(kind.steps.len() as u64)),
-            };
         let mut spans: Vec<Span> = kind.costly.iter().map(|&it| steps.spans[it]).collect();
         spans.sort_by_key(|it| Reverse(it.len()));
         Some(OddSteps {
@@ -162,7 +153,6 @@ impl OddSteps {
             share: share(total_ns, steps.steady().iter().map(|it| it.len()).sum()),
             why,
             held: named,
-            among,
             part,
             operations,
             other_kind: String::new(),
@@ -231,9 +221,9 @@ impl OddSteps {
             };
             return self.other_kind.clone() + &mostly;
         }
-        let takes = match self.count > 1 && self.every.is_none() {
-            true => "take",
-            false => "takes",
+        let (takes, each) = match self.count > 1 && self.every.is_none() {
+            true => ("take", " each"),
+            false => ("takes", ""),
         };
         let (more, part) = (duration(self.more_ns), percent(self.share));
         let by = match self.operations {
@@ -244,8 +234,7 @@ impl OddSteps {
         let why = why
             .as_ref()
             .map_or(String::new(), |it| format!("{by} {it}"));
-        let among = &self.among;
-        format!("{which} {takes} {more} more{why}: {part} of the time{among}")
+        format!("{which} {takes} {more} more{each}{why}: {part} of the time")
     }
 
     /// What is had back where they take no longer than the others.

@@ -1151,7 +1151,7 @@ fn steps_that_mpi_holds_up_by_several_names_are_told_by_mpi() {
         let odd = by_steps(&mut scene).remove(0).odd.expect("odd steps");
         odd.sentence()
     };
-    told(["MPI_Waitall", "MPI_Barrier"]).must_have(" more in MPI calls: ");
+    told(["MPI_Waitall", "MPI_Barrier"]).must_have(" more each in MPI calls: ");
     let each = told(["save", "load"]);
     assert!(!each.contains("MPI"), "{each}");
 }
@@ -1199,7 +1199,7 @@ fn a_step_that_starts_workers_anew_is_told_to_keep_them() {
 #[test]
 fn a_step_that_does_more_is_told_by_what_it_does() {
     let told = doing_more("", 0).sentence();
-    let one = "1 step takes 6.00 ms more, with 6 operations more: 6 % of the time of 30 steps";
+    let one = "1 of 30 steps takes 6.00 ms more, with 6 operations more: 6 % of the time";
     assert_eq!(told, one);
     // What holds it up says what to do about it.
     let loads = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__";
@@ -1207,7 +1207,7 @@ fn a_step_that_does_more_is_told_by_what_it_does() {
     assert!(advice(loads).contains("more workers"), "{}", advice(loads));
     assert!(advice("save").contains("less often"), "{}", advice("save"));
     let pins = doing_more("cuMemHostAlloc", 60_000_000);
-    let told = "1 step takes 66.0 ms more in cuMemHostAlloc, which pins host memory: ";
+    let told = "1 of 30 steps takes 66.0 ms more in cuMemHostAlloc, which pins host memory: ";
     pins.sentence().must_begin(told);
     as_finding(&pins).advice.must_begin("Pin that memory once");
     let save = doing_more("save", 60_000_000).sentence();
@@ -1701,8 +1701,9 @@ fn what_takes_a_part_of_odd_steps_is_told_with_its_part() {
         let times = (20_000_000, part);
         held_in_part(12, |step| step == 5, times, Some("cudaMalloc")).text
     };
-    told(14_000_000).must_begin("1 step takes 20.0 ms more, 70 % of it in cudaMalloc: 38 % of the");
-    told(19_000_000).must_begin("1 step takes 20.0 ms more in cudaMalloc: 38 % of the");
+    told(14_000_000)
+        .must_begin("1 of 11 steps takes 20.0 ms more, 70 % of it in cudaMalloc: 38 % of the");
+    told(19_000_000).must_begin("1 of 11 steps takes 20.0 ms more in cudaMalloc: 38 % of the");
 }
 
 /// A kernel takes 14 ms in eight steps, then 7: at other clocks it is faster. Three of the later ones are as slow as before.
@@ -1739,7 +1740,7 @@ fn odd_steps_that_lose_more_take_the_headline() {
     let once = saving(12, |step| step == 5, 20_000_000);
     assert_eq!(
         once.headline(),
-        "1 step takes 20.0 ms more in save_checkpoint: 38 % of the time of 11 steps · the others are GPU-bound (3.01 ms)"
+        "1 of 11 steps takes 20.0 ms more in save_checkpoint: 38 % of the time · the others are GPU-bound (3.01 ms)"
     );
     assert_eq!(
         (once.scope.of, once.bound_by),
@@ -1773,7 +1774,7 @@ fn odd_steps_that_lose_more_take_the_headline() {
         .must_begin("GPU-bound: kernels run 100 % of each 3.01 ms step");
     assert_eq!(
         little.beside,
-        ["1 step takes 6.00 ms more in save_checkpoint: 6 % of the time of 30 steps"]
+        ["1 of 30 steps takes 6.00 ms more in save_checkpoint: 6 % of the time"]
     );
     // One of three that saves for long says nothing of the other two.
     let some = |steps: i64, name: fn(i64) -> &'static str| {
@@ -1795,7 +1796,7 @@ fn odd_steps_that_lose_more_take_the_headline() {
     };
     let one = |name| some(24, name).odd.and_then(|it| it.why);
     // A sleep before all others is a pause of the program's own.
-    assert!(some(13, |_| "save").text.starts_with("1 step takes"));
+    assert!(some(13, |_| "save").text.starts_with("1 of 12 steps takes"));
     let slept = some(13, |_| "clock_nanosleep");
     assert!(
         slept.odd.is_none() && slept.text.starts_with("GPU-bound"),

@@ -206,7 +206,11 @@ impl Told<'_> {
             return vec![told.to_owned()];
         }
         if self.bound != Bound::Compute {
-            return Vec::new();
+            let [kernels, of] = [split.in_graphs, split.counts[0]];
+            let is_told = self.of == Answered::Run && 2 * kernels > of;
+            let [kernels, of] = [kernels, of].map(activity::units::count);
+            let told = || format!("CUDA graphs run {kernels} of {of} kernels");
+            return is_told.then(told).into_iter().collect();
         }
         let stalls = [Bound::Host, Bound::Launch, Bound::Sync];
         let most = stalls.into_iter().max_by_key(|it| split.time_of(*it));

@@ -3,10 +3,12 @@
 use std::cell::LazyCell;
 use std::ops::Range;
 
+use rustc_hash::FxHashSet;
+
 use super::operations::{self, Identity, ProcessOperations};
 use super::period::{self, Units};
 use super::{Found, Origin, Steps, driven, ranges, times};
-use activity::{Ns, Span, stats};
+use activity::{Direction, NameId, Ns, Span, What, stats};
 use trace::{LaneId, Trace};
 
 pub(super) fn by_period(trace: &Trace, process: usize, window: Option<Span>) -> Option<Found> {
@@ -53,7 +55,12 @@ pub(super) fn by_period(trace: &Trace, process: usize, window: Option<Span>) -> 
     let is_one = period.as_ref().is_none_or(|it| it.length == 1);
     let of = is_one.then(between_waits).flatten().map(|it| (it, true));
     let (of, waits) = of.or(period.map(|it| (it, false)))?;
-    let (units, operations) = (of.units, of.length);
+    let (mut units, operations) = (of.units, of.length);
+    let first = trace.what(lane, rows.start + units[units.len() / 2].start);
+    let brings = matches!(first, What::Copy(it) if it.direction == Direction::H2D);
+    if let Some(time) = optimizers(trace, lane, rows.start).filter(|_| !brings) {
+        put_behind(&mut units, rows.len(), time);
+    }
     let from = match waits {
         true => Origin::Waits { operations },
         false => Origin::Period { operations },
@@ -71,6 +78,50 @@ pub(super) fn by_period(trace: &Trace, process: usize, window: Option<Span>) -> 
         is_sure: of.is_sure,
         batches: Vec::new(),
     })
+}
+
+/// How long each operation of a lane takes that works on many tensors at once, as an optimizer of PyTorch does, and how many of those follow
+/// it at once. `None` where there is none at all.
+fn optimizers(
+    trace: &Trace,
+    lane: LaneId,
+    from: usize,
+) -> Option<impl Fn(usize) -> Option<Ns> + '_> {
+    let names = trace.names();
+    let ids =
+        (0..names.len() as NameId).filter(|id| names.full(*id).contains("multi_tensor_apply"));
+    let ids: FxHashSet<NameId> = ids.collect();
+    let has_some = !ids.is_empty();
+    let time = move |at| match trace.what(lane, from + at) {
+        What::Kernel(it) if ids.contains(&trace.shape(it.shape).name) => {
+            Some(trace.lanes()[lane].span(from + at).len())
+        }
+        _ => None,
+    };
+    has_some.then_some(time)
+}
+
+/// Lets steps begin behind such operations of which each has some, behind those in a row that take most: a step of training begins with
+/// the pass forth, wherever the operation stands that shows where steps repeat. `all` operations there are.
+fn put_behind(units: &mut [Range<usize>], all: usize, time: impl Fn(usize) -> Option<Ns>) {
+    let end = |unit: &Range<usize>| {
+        let (mut row, mut most) = (0, None);
+        for at in unit.clone() {
+            row = time(at).map_or(0, |it| row + it);
+            most = most.max((row > 0).then_some((row, at)));
+        }
+        let last = most?.1;
+        (last + 1..all).find(|at| time(*at).is_none()).or(Some(all))
+    };
+    let ends: Option<Vec<usize>> = units.iter().map(end).collect();
+    let ends = ends.filter(|it| it.is_sorted_by(|a, b| a < b));
+    let length = units[units.len() / 2].len();
+    // The first one is as long as the others.
+    let mut start = ends.as_ref().map_or(0, |it| it[0].saturating_sub(length));
+    for (unit, end) in units.iter_mut().zip(ends.into_iter().flatten()) {
+        *unit = start..end;
+        start = end;
+    }
 }
 
 pub(super) fn finish(
@@ -226,4 +277,35 @@ fn warm_up(spans: &[Span]) -> usize {
         .iter()
         .take_while(|span| span.len() as f64 > limit)
         .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_of_training_begin_behind_the_optimizer() {
+        let of = |sequence: &str, starts: [usize; 3]| {
+            let ops = sequence.as_bytes();
+            let ends = starts[1..].iter().copied().chain([starts[2] + 7]);
+            let mut units: Vec<Range<usize>> =
+                starts.iter().zip(ends).map(|it| *it.0..it.1).collect();
+            let time = |at: usize| match ops[at] {
+                b'O' => Some(9),
+                b'c' => Some(1),
+                _ => None,
+            };
+            put_behind(&mut units, ops.len(), time);
+            units.iter().map(|it| it.start).collect::<Vec<_>>()
+        };
+        // Forth, loss, back, and an optimizer of two kernels, cut before the loss; a part of one is left.
+        assert_eq!(of("FFLBBOOFFLBBOOFFLBBOOFF", [2, 9, 16]), [0, 7, 14]);
+        assert_eq!(of("FFLBBOOFFLBBOOFFLBBOO", [0, 7, 14]), [0, 7, 14]);
+        // Gradients are clipped before it, or copied, and steps are cut between, or within its kernels.
+        assert_eq!(of("FFLBccOFFLBccOFFLBccOFFLBc", [5, 12, 19]), [0, 7, 14]);
+        assert_eq!(of("FFcBBcOFFcBBcOFFcBBcOFF", [2, 9, 16]), [0, 7, 14]);
+        // One step of three has another kernel of it; one has none.
+        assert_eq!(of("FFLBBOOFFLBOOOFFLBBOOFF", [2, 9, 16]), [0, 7, 14]);
+        assert_eq!(of("FFLBBOOFFLBBBBFFLBBOOFF", [2, 9, 16]), [2, 9, 16]);
+    }
 }

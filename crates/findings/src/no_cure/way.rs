@@ -74,9 +74,7 @@ impl Way {
             Way::WarmUp => {
                 "Warm up before measuring: run everything once. The program still takes that time."
             }
-            Way::Launches => {
-                "Launch less often: a CUDA graph made once, fused kernels, larger batches."
-            }
+            Way::Launches => "Launch less often: one CUDA graph, fused kernels, larger batches.",
             Way::Syncs => "Look at what the CPU needs the result for: can the GPU do that part?",
             Way::NoRecord => "No record says why.",
             Way::Draws => {
