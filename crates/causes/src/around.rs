@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::graph::{CallId, Graph, OpId};
 use crate::nested::{LEVELS, NONE, Nested};
 use crate::{Causes, sum_by};
-use activity::{Ns, RangeKind, What};
+use activity::{Ns, RangeKind, Span, What};
 use trace::{LaneId, LaneKey, LaneKind, Trace};
 
 /// Of the threads that somebody asked for.
@@ -45,6 +45,22 @@ impl<'t> Around<'t> {
         };
         rows.take(LEVELS).filter_map(name).collect()
     }
+}
+
+/// The waits of some processes, each with how much of it lies within these gaps, which are apart and in order. Those that lie beside all are left out.
+pub fn waits_within(causes: &Causes<'_>, processes: &[usize], gaps: &[Span]) -> Vec<(CallId, Ns)> {
+    let calls = &causes.graph().calls;
+    let threads = processes.iter().flat_map(|it| causes.trace.threads_in(*it));
+    let its = threads.flat_map(|(lane, ..)| calls.of_lane(lane)).copied();
+    let waits = its.filter(|&it| calls.kind[it as usize].is_wait());
+    let held = |wait: CallId| -> Ns {
+        let span = calls.span(wait);
+        let from = gaps.partition_point(|it| it.end <= span.start);
+        let within = gaps[from..].iter().take_while(|it| it.start < span.end);
+        within.map(|it| it.intersect(span).len()).sum()
+    };
+    let waits = waits.map(|it| (it, held(it)));
+    waits.filter(|it| it.1 > 0).collect()
 }
 
 /// What was around calls by these names, most of what each call counts for first.

@@ -7,7 +7,7 @@ use crate::fill::Fill;
 use crate::shapes::ShapeRow;
 use crate::tables;
 use activity::stats::lower_median;
-use activity::{LaunchShape, NameId, Ns, ShapeId, Span, What};
+use activity::{LaunchShape, NameId, Ns, ShapeId, Span, What, occupancy};
 use causes::first_use;
 use trace::{GpuReadings, LaneId, Trace};
 
@@ -30,6 +30,42 @@ impl Config {
     /// Whether a launch takes about what others do.
     pub fn is_usual(&self, time: Ns) -> bool {
         !cases::FAR_TOO_LONG.holds(first_use::is_outlier(time, self.usual))
+    }
+}
+
+/// Threads that an SM works for at once, at most, and those of a warp.
+pub const LANES: u64 = 128;
+pub const WARP_THREADS: u64 = 32;
+
+/// A block that ends sooner has read memory once at most.
+const SHORT_BLOCK: f64 = 1_000.0;
+/// So many times the places for blocks are many blocks.
+const MANY_WAVES: f64 = 4.0;
+
+impl Config {
+    /// Threads of a grid.
+    pub fn threads(&self) -> f64 {
+        occupancy::blocks(&self.shape) as f64 * threads_of(&self.shape) as f64
+    }
+
+    /// Whether its blocks, which are many, take no time each.
+    pub fn ends_at_once(&self) -> bool {
+        let waves = self.row.fill.waves.unwrap_or(0.0);
+        waves >= MANY_WAVES && (self.usual as f64) < SHORT_BLOCK * waves
+    }
+
+    /// The part of the lanes that it fills: of a warp's, and of those of SMs, whose four schedulers need a warp each.
+    pub fn lanes(&self, multiprocessors: u64) -> f64 {
+        let of_warp = threads_of(&self.shape) as f64 / WARP_THREADS as f64;
+        of_warp.min(self.threads() / (multiprocessors * LANES) as f64)
+    }
+}
+
+/// Threads of a block. Where the source does not say, they fill an SM.
+pub fn threads_of(shape: &LaunchShape) -> u64 {
+    match occupancy::product(shape.block) {
+        0 => LANES,
+        threads => threads,
     }
 }
 

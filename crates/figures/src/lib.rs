@@ -10,7 +10,7 @@
 //! model). [`off_cpu`] has what the CPU did in a gap. [`hardware`] has what counters said meanwhile, [`stalls`] what kernels
 //! waited for, and [`lines`] at which line the program was. [`nodes`] has who asked for what in a CUDA graph, and
 //! [`exchanges`] what MPI sends through the host. [`start_work`] has what is done but once, and [`uploads`] what is copied
-//! before the work. [`trips`] has what goes down and up again, and [`large_copies`] when copies were asked for. [`turns`] has
+//! before the work. [`trips`] has what goes down and up again, [`large_copies`] and [`host_copies`] when copies were asked for. [`turns`] has
 //! threads that take turns, [`driver`] the driver's own start, and [`gil`] threads that wait for Python's lock. [`own_work`] has
 //! what kernels do by their names, and [`attention`] what goes through memory of it. [`tensor_cores`] has what a card can do, and
 //! [`watching`] what recording may have cost.
@@ -32,6 +32,7 @@ pub mod fill;
 pub mod gil;
 pub mod growth;
 pub mod hardware;
+pub mod host_copies;
 pub mod large_copies;
 pub mod launches;
 pub mod lines;

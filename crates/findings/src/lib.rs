@@ -358,6 +358,7 @@ impl Rule {
                 | MatrixVector
                 | MemoryChain
                 | MemsetBound
+                | OversizedGrid
         ) || matches!(self, TailWave | UnderFilledGpu | Unfused)
             || matches!(self, BankConflicts | Barriers | CodeFetch)
     }
@@ -484,6 +485,7 @@ rules! {
     BelowRoof "below-roof" Device(below_roof::check) [] "coalescing memory access";
     QueueFull "queue-full" Device(queue_full::check) [] "";
     FewWarps "few-warps" Device(limits::few_warps) [] "";
+    OversizedGrid "oversized-grid" Device(limits::oversized) [] "launching smaller grids";
     IdleTensorCores "idle-tensor-cores" Device(tensor_cores::no_tensor) [] "using tensor cores";
     DoublePrecision "double-precision" Device(double::check) [] "float in place of double";
     Layout "layout" Device(tensor_cores::layout) [] "channels_last";

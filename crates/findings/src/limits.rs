@@ -10,7 +10,7 @@ use super::{configs, optimizer};
 use crate::thresholds;
 use activity::occupancy::Limit;
 use activity::text::{NAME_MAX, counted, cut_middle};
-use activity::units::{duration, percent};
+use activity::units::{self, duration, percent};
 use activity::{Ns, Span};
 use causes::graph::NONE;
 use causes::stacks::{LineShare, StackCounts};
@@ -138,9 +138,14 @@ fn at_roof(it: &Config) -> Ns {
 pub(super) fn few_warps(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let info = &scope.trace.devices()[f.index].info;
     let warps = |it: &Config| (resident(it) * f64::from(info.max_warps_per_sm)).round() as u32;
-    // Of what takes most of the time two for each scheduler are few, too.
-    let most = |it: &Config| f.part(it.row.total_ns) >= thresholds::COMPUTE_SHARE;
-    let few = |it: &Config| thresholds::FEW_WARPS + u32::from(most(it));
+    // Of what takes most of the time two for each scheduler are few, too. Where nearly all of it is one kernel, or blocks of a warp
+    // or two take all places for blocks, half of the warps are.
+    let takes = |it: &Config, part: f64| f.part(it.row.total_ns) >= part;
+    let few = |it: &Config| match by_block(it) {
+        Some(Limit::Blocks) => info.max_warps_per_sm / 2 + 1,
+        Some(Limit::Registers) if takes(it, NEARLY) => info.max_warps_per_sm / 2 + 1,
+        _ => thresholds::FEW_WARPS + u32::from(takes(it, thresholds::COMPUTE_SHARE)),
+    };
     let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
     all.retain(|it| {
         let is_full = it.row.fill.idle_sms == Some(0);
@@ -161,13 +166,21 @@ pub(super) fn few_warps(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let idle = all.iter().map(idle).sum::<f64>() as Ns;
     let said = waits(scope, most).and_then(|it| it.sentence());
     let said = said.map_or(UNKNOWN.to_owned(), |it| format!("It {it}"));
+    let by = match by == Limit::Registers.words() {
+        true => format!("{} registers a thread", most.shape.registers),
+        false => by.to_owned(),
+    };
+    let (held, name) = (warps(most), name(scope, most));
+    let held = format!("{held} of {}", info.max_warps_per_sm);
+    let leads = takes(most, NEARLY) && most.row.fill.waves.is_some_and(|it| it > 1.0);
     Some(Finding {
         severity: Severity::Info,
+        says: leads.then(|| {
+            let why = format!("all in {name}: {held} warps fit an SM, limited by {by}");
+            Says::of_kernels(f, why)
+        }),
         title: format!(
-            "few warps on an SM, limited by {by}: {} of {} in {}, which takes {} ({})",
-            warps(most),
-            info.max_warps_per_sm,
-            name(scope, most),
+            "few warps on an SM, limited by {by}: {held} in {name}, which takes {} ({})",
             duration(most.row.total_ns),
             percent(f.part(most.row.total_ns)),
         ),
@@ -175,6 +188,9 @@ pub(super) fn few_warps(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         ..scope.found(f.span_ns, idle, &configs::places(scope, f, &all))
     })
 }
+
+/// So much of the time is nearly all of it.
+const NEARLY: f64 = 0.9;
 
 /// What is said where that is not known.
 const UNKNOWN: &str = "Only --counters or --stalls say whether it waits";
@@ -211,13 +227,16 @@ fn few_by(scope: &Scope, it: &Config) -> Option<(&'static str, &'static str)> {
 /// What of a block keeps more of them from an SM, where that is no limit of every kernel.
 fn by_block(it: &Config) -> Option<Limit> {
     let limit = it.row.fill.occupancy_limit;
-    limit.filter(|it| matches!(it, Limit::Shared | Limit::Registers))
+    limit.filter(|it| *it != Limit::Warps)
 }
 
 fn more_warps(limit: Limit) -> &'static str {
     match limit {
         Limit::Shared => {
             "More warps hide latency: less shared memory a block, or more threads over the same shared memory."
+        }
+        Limit::Blocks => {
+            "More warps hide latency: an SM holds few blocks, so launch blocks of 128 threads or more."
         }
         _ => {
             "More warps hide latency: fewer registers a thread (__launch_bounds__), or smaller blocks."
@@ -236,6 +255,34 @@ fn is_by_design(scope: &Scope, name: &str) -> bool {
     is_for_few_warps(name)
         || !name.contains(['(', '<'])
             && matches!(scope.framework(), Framework::PyTorch | Framework::Jax)
+}
+
+/// So many threads for each number that was copied to or from the GPU are far more than there is data.
+const THREADS_EACH: f64 = 8.0;
+
+/// Grids of far more threads than the program has numbers, whose blocks end at once: most find nothing to do.
+pub(super) fn oversized(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    let copied = scope.copies(f).iter().map(|it| it.2.bytes).sum::<u64>();
+    let numbers = copied as f64 / size_of::<f32>() as f64;
+    let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
+    let is_one = |it: &Config| it.ends_at_once() && it.threads() >= THREADS_EACH * numbers;
+    all.retain(|it| numbers > 0.0 && is_one(it));
+    let most = *all.first()?;
+    // If all blocks took the same, those with data would take so much.
+    let idle = |it: &&Config| (1.0 - numbers / it.threads()) * it.row.total_ns as f64;
+    let idle = all.iter().map(idle).sum::<f64>() as Ns;
+    cases::LARGE_SHARE.is_reached_by(f.part(idle)).then(|| Finding {
+        title: format!(
+            "{} threads of {} end at once: the program copied {} numbers at most, and it takes {} ({})",
+            units::count(most.threads() as u64),
+            name(scope, most),
+            units::count(numbers as u64),
+            duration(most.row.total_ns),
+            percent(f.part(most.row.total_ns)),
+        ),
+        advice: "Launch as many blocks as the data needs: divide its size by the threads of a block, rounded up.".to_owned(),
+        ..scope.found(f.span_ns, idle, &configs::places(scope, f, &all))
+    })
 }
 
 /// Grids whose last wave leaves room for many blocks, near no peak. Without counters nobody knows whether anything waits for that wave.

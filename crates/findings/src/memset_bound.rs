@@ -1,10 +1,12 @@
-//! The GPU sets memory most of the time: nothing is computed meanwhile.
+//! The GPU sets memory most of the time, or again and again: nothing is computed meanwhile.
 
 use super::{DeviceFigures, Finding, Occurrence, Scope, longest_first};
 use crate::thresholds;
+use ::program::Framework;
 use activity::text::counted;
 use activity::units::{bytes, duration, percent};
 use activity::{Span, What};
+use causes::{Gap, Group};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if f.memsets == 0 {
@@ -19,7 +21,21 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         }
     }
     let time = Span::union_len(spans);
-    (f.part(time) >= thresholds::COMPUTE_SHARE).then(|| Finding {
+    let is_most = f.part(time) >= thresholds::COMPUTE_SHARE;
+    // What a library sets nobody asked for.
+    let is_own = scope.planned.is_none() && scope.framework() == Framework::Cuda;
+    let is_loop = is_own && cases::LOOP_MIN.is_reached_by(at.len());
+    // A pause comes before each.
+    let graph = scope.causes.graph();
+    let before = |gap: &Gap| matches!(graph.what(scope.trace, gap.next), What::Memset(_));
+    let paused = match is_loop && !is_most {
+        true => scope.idle_that(f, |gap, it| {
+            before(gap) && scope.causes.group(*gap, it) == Group::Launch
+        }),
+        false => 0,
+    };
+    let is_told = is_most || is_loop && cases::WORTH_SHARE.is_reached_by(f.part(time + paused));
+    is_told.then(|| Finding {
         title: format!(
             "{} of {} take {} ({})",
             counted(at.len() as u64, "memset", "memsets"),
@@ -28,6 +44,6 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             percent(f.part(time)),
         ),
         advice: "Set only what is read later, and once; or let the kernel that writes next write the first value itself.".to_owned(),
-        ..scope.found(f.span_ns, time, &longest_first(at))
+        ..scope.found(f.span_ns, time + paused, &longest_first(at))
     })
 }

@@ -19,7 +19,7 @@ use causes::stacks::{LineShare, NEARLY, StackCounts};
 use causes::{Bound, Gap, Group, Piece, Pieces, Shares, around, is_mpi, sum_by};
 use figures::{DeviceFigures, busy};
 use trace::{Measure, describe};
-use way::{Way, draws, way};
+use way::{Way, draws, starts_late, way};
 
 /// What a CPU was in that no record names.
 pub const UNTRACED: &str = "untraced CPU work";
@@ -100,6 +100,9 @@ fn label(scope: &Scope, f: &DeviceFigures, (group, time): (Group, Ns)) -> &'stat
     });
     match group {
         Group::Unknown if draws(scope) => "drawing, which leaves no record, likely",
+        Group::Unknown if starts_late(scope, f, time) => {
+            "a late start of work that was launched in time"
+        }
         Group::Unknown => "an unknown cause",
         Group::Host if 2 * asleep >= time => "a sleep of the CPU",
         known => known.label(),
@@ -507,22 +510,8 @@ fn seen_in(scope: &Scope, f: &DeviceFigures) -> (Option<LineShare>, f64, bool, b
 /// The waits of the CPU that hold most of some idle time, where they are many. They do not say why it did
 /// not work before: on WSL queued work was seen to start milliseconds later, once the CPU waited.
 fn waits_in(scope: &Scope, f: &DeviceFigures, at: &[(Ns, Span)]) -> Option<String> {
-    let calls = &scope.causes.graph().calls;
     let gaps = Span::merged(at.iter().map(|it| it.1).collect());
-    let processes = scope.processes(f).into_iter();
-    let threads = processes.flat_map(|it| scope.trace.threads_in(it));
-    let its = threads.flat_map(|(lane, ..)| calls.of_lane(lane)).copied();
-    let waits = its.filter(|&it| calls.kind[it as usize].is_wait());
-    let held = |wait: CallId| -> Ns {
-        let span = calls.span(wait);
-        let from = gaps.partition_point(|it| it.end <= span.start);
-        let within = gaps[from..].iter().take_while(|it| it.start < span.end);
-        within.map(|it| it.intersect(span).len()).sum()
-    };
-    let waits: Vec<_> = waits
-        .map(|it| (it, held(it)))
-        .filter(|it| it.1 > 0)
-        .collect();
+    let waits = around::waits_within(scope.causes, &scope.processes(f), &gaps);
     let sum: Ns = waits.iter().map(|it| it.1).sum();
     let name = around::by_name(scope.causes, waits.iter().copied(), around::innermost);
     let name = name.first().filter(|it| 2 * it.1 >= sum)?;

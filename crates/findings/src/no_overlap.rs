@@ -1,19 +1,22 @@
 //! Copies and kernels, or copies of both directions, one after the other on independent engines.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
-use super::{Copied, Finding, Occurrence, Says, Scope, declared, longest_first};
+use super::{
+    At, Copied, Finding, Occurrence, Says, Scope, Severity, configs, declared, longest_first,
+};
+use ::program::Framework;
 use activity::units::percent;
-use activity::{Direction, MemoryKind, Ns, Place, Span, What};
-use causes::graph::{CallId, EdgeKind, LATENCY_MAX, NONE};
-use causes::{Cause, Culprit, Group, Piece, sum_by};
+use activity::{Ns, Place, Span};
+use causes::graph::{CallId, EdgeKind};
+use causes::{Cause, Culprit, Group, Piece, around, sum_by};
 use figures::DeviceFigures;
+use figures::host_copies::HostCopies;
 use replay::edits;
-use replay::engines::{Engines, engine};
-use trace::LaneId;
+use replay::engines::{self, Engines};
 
 /// Those of a device, in what is looked at.
-pub(super) fn engines(scope: &Scope, f: &DeviceFigures) -> Engines {
+pub(super) fn engines_of(scope: &Scope, f: &DeviceFigures) -> Engines {
     let operations = scope.operations(f).map(|it| it.1);
     let copiers = scope.trace.devices()[f.index].info.copy_engines;
     let copies_one_way = cases::ONE_COPY_ENGINE.holds(copiers == 1);
@@ -28,17 +31,21 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if f.h2d.count + f.d2h.count == 0 {
         return None;
     }
-    let engines = engines(scope, f);
+    let engines = engines_of(scope, f);
     let takes_part = |&busy: &Ns| cases::ENGINE_SHARE.is_reached_by(f.part(busy));
     if engines.busy.iter().filter(|b| takes_part(b)).count() < 2 {
         return None;
     }
     let computes = takes_part(&engines.busy[0]);
     if has_nothing_beside(scope, f, computes) {
-        return None;
+        return in_chunks(scope, f, &engines).filter(|_| computes);
     }
+    let copies = HostCopies::of(scope.causes.graph(), scope.copies(f));
     let (saving, hidden) = (engines.hideable(), engines.hidden());
-    let is_worth = cases::LARGE_SHARE.is_reached_by(f.part(saving));
+    let is_worth = match copies.are_pinned() {
+        true => cases::WARNING_SHARE.is_reached_by(f.part(saving)),
+        false => cases::LARGE_SHARE.is_reached_by(f.part(saving)),
+    };
     if cases::HIDDEN_SHARE.is_reached_by(hidden) || !is_worth {
         return None;
     }
@@ -48,7 +55,6 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if 2 * Span::union_len(moved.map(|it| it.1).collect()) >= f.copy_ns.max(1) {
         return None;
     }
-    let copies = Copies::of(scope, f);
     let are_apart = !computes && copies.are_apart();
     if cases::DONE_ALREADY.holds(are_apart && !copies.come_back_last()) {
         return None;
@@ -62,7 +68,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         true => format!(", though queued ahead on {} streams", copies.lanes.len()),
         false => String::new(),
     };
-    let found = scope.found(f.span_ns, most, &longest_first(copies.at));
+    let found = scope.found(f.span_ns, most, &placed(copies.at));
     Some(Finding {
         title: format!(
             "{} run one after another{ahead}: {} of the possible overlap is used",
@@ -101,6 +107,34 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     })
 }
 
+/// One batch in pinned memory: where a part of the data gives a part of the result, pieces of it could be beside each other. What
+/// is launched again and again has all of the data to go through.
+fn in_chunks(scope: &Scope, f: &DeviceFigures, engines: &Engines) -> Option<Finding> {
+    let copies = HostCopies::of(scope.causes.graph(), scope.copies(f));
+    let kernels = configs::of_device(scope, f);
+    let names: FxHashSet<_> = kernels.iter().map(|it| it.shape.name).collect();
+    let are_once = names.len() as u64 == f.kernels;
+    // Half of a grid fills the GPU, too.
+    let is_large = kernels
+        .first()
+        .is_some_and(|it| it.row.fill.waves.is_some_and(|it| it >= 2.0));
+    let is_own = scope.planned.is_none() && scope.framework() == Framework::Cuda;
+    let is_one = is_own && are_once && is_large && copies.are_pinned() && !scope.is_managed(f);
+    let saving = engines.hideable();
+    if !is_one || !cases::WARNING_SHARE.is_reached_by(f.part(saving)) {
+        return None;
+    }
+    let found = scope.found(f.span_ns, saving, &placed(copies.at));
+    Some(Finding {
+        severity: Severity::Info,
+        title: format!("{} run one after another, in one batch", engines.text()),
+        advice: "Where a part of the data gives a part of the result, work in chunks, each on a stream of its own. One then copies while another computes.".to_owned(),
+        cure: "working in chunks",
+        refused: Some("how finely the work can be cut is not known".to_owned()),
+        ..found
+    })
+}
+
 const BEHIND_ALL: &str = "behind all batches, not behind each";
 
 /// The call that waits longest, of a program whose streams are there already.
@@ -108,18 +142,9 @@ fn waited_with<'s>(scope: &'s Scope, f: &DeviceFigures) -> Option<&'s str> {
     if whole_streams(scope, f) < 2 {
         return None;
     }
-    let calls = &scope.causes.graph().calls;
-    let waits = scope.processes(f).into_iter();
-    let waits = waits.flat_map(|process| calls.ended(process, Ns::MAX));
-    let waits = waits.filter(|it| calls.kind[**it as usize].is_wait());
-    let name = |it: &CallId| {
-        let (lane, row) = calls.at(*it);
-        match scope.trace.what(lane, row) {
-            What::Call(it) => Some(it.name),
-            _ => None,
-        }
-    };
-    let all = waits.filter_map(|it| Some((name(it)?, calls.span(*it).len())));
+    let waits = around::waits_within(scope.causes, &scope.processes(f), &[f.span]);
+    let name = |it: CallId| scope.causes.host_name(Culprit::Call(it));
+    let all = waits.into_iter().filter_map(|it| Some((name(it.0)?, it.1)));
     let most = sum_by(all).into_iter().next()?.0;
     Some(scope.trace.names().short(most))
 }
@@ -158,67 +183,16 @@ fn has_nothing_beside(scope: &Scope, f: &DeviceFigures, computes: bool) -> bool 
     cases::ONE_BATCH.holds(has_one_batch) || cases::ONE_GRAPH.holds(is_one_graph())
 }
 
-/// The copies of a device.
-#[derive(Default)]
-struct Copies {
-    /// Those from and to the CPU, on how many streams, and how many of pinned memory were queued ahead.
-    at: Vec<(Ns, Occurrence)>,
-    lanes: FxHashSet<LaneId>,
-    ready: usize,
-    /// How long all of them run, and those of pageable memory. What asks for the latter.
-    copied: Ns,
-    pageable: Ns,
-    staging: FxHashSet<CallId>,
-    /// When the last upload ends, and the first copy back starts.
-    up: Ns,
-    back: Option<Ns>,
-}
-
-impl Copies {
-    fn of(scope: &Scope, f: &DeviceFigures) -> Self {
-        let graph = scope.causes.graph();
-        let mut copies = Copies::default();
-        for &(place, span, copy) in scope.copies(f) {
-            let call = graph.call_at(place);
-            if matches!(copy.direction, Direction::H2D | Direction::D2H) {
-                copies.at.push((span.len(), Occurrence::Row(place)));
-                copies.lanes.insert(place.0);
-                match copy.direction {
-                    Direction::H2D => copies.up = copies.up.max(span.end),
-                    _ => {
-                        copies.back = copies
-                            .back
-                            .map(|it| it.min(span.start))
-                            .or(Some(span.start));
-                    }
-                }
-                let is_queued =
-                    call != NONE && graph.calls.end[call as usize] + LATENCY_MAX < span.start;
-                let is_pinned = [copy.from, copy.to].contains(&MemoryKind::Pinned);
-                copies.ready += usize::from(is_queued && is_pinned);
-            }
-            copies.copied += span.len();
-            if copy.is_pageable() {
-                copies.pageable += span.len();
-                copies.staging.insert(call);
-            }
-        }
-        copies
-    }
-
-    /// Whether all uploads end before anything comes back, whatever was called first.
-    fn come_back_last(&self) -> bool {
-        self.back.is_some_and(|it| self.up <= it)
-    }
-
-    /// Whether what could be done is done: a driver may keep them apart, as on Windows.
-    fn are_apart(&self) -> bool {
-        self.pageable == 0 && self.lanes.len() > 1 && 2 * self.ready > self.at.len()
-    }
+fn placed(at: Vec<(Ns, At)>) -> Vec<Occurrence> {
+    longest_first(
+        at.into_iter()
+            .map(|it| (it.0, Occurrence::Row(it.1)))
+            .collect(),
+    )
 }
 
 /// Idle time that would go, too, as other batches are there.
-fn kept(scope: &Scope, f: &DeviceFigures, copies: &Copies) -> Ns {
+fn kept(scope: &Scope, f: &DeviceFigures, copies: &HostCopies) -> Ns {
     let is_staging = |piece: &Piece| matches!(piece.culprit, Culprit::Call(call) if copies.staging.contains(&call));
     scope.idle_that(f, |gap, piece| {
         let group = scope.causes.group(*gap, piece);
@@ -234,42 +208,14 @@ fn kept(scope: &Scope, f: &DeviceFigures, copies: &Copies) -> Ns {
 
 /// Whether there is one batch: it has nothing beside it, and its way back nothing to be beside.
 pub(super) fn has_one_batch(scope: &Scope, f: &DeviceFigures) -> bool {
-    f.kernels < 2 || (scope.planned.is_none() && is_one_batch(scope, f))
+    let is_one = || engines::is_one_batch(scope.operations(f).map(|it| it.1));
+    let is_program = scope.planned.is_none();
+    f.kernels < 2 || is_program && whole_streams(scope, f) < 2 && is_one()
 }
 
-/// Whether all that is copied to the device is there before the first kernel, and nothing is copied back before the last. Streams that
-/// each bring data, work, and bring results back have a batch each.
-fn is_one_batch(scope: &Scope, f: &DeviceFigures) -> bool {
-    let mut all = [None::<Span>; 3];
-    for (_, activity) in scope.operations(f) {
-        if let Some(engine) = engine(&activity) {
-            all[engine] = Some(all[engine].map_or(activity.span, |it| it.hull(activity.span)));
-        }
-    }
-    let [Some(kernels), up, down] = all else {
-        return false;
-    };
-    if whole_streams(scope, f) > 1 {
-        return false;
-    }
-    up.is_none_or(|up| up.end <= kernels.start) && down.is_none_or(|it| it.start >= kernels.end)
-}
-
-/// How many streams use all three. Where most of the copies' time lies on another stream, they bring no batch of their own.
+/// How many streams have a batch of their own: they bring data, work, and bring results back.
 fn whole_streams(scope: &Scope, f: &DeviceFigures) -> usize {
-    let mut by = FxHashMap::<LaneId, [Ns; 3]>::default();
-    for ((lane, _), activity) in scope.operations(f) {
-        if let Some(engine) = engine(&activity) {
-            by.entry(lane).or_default()[engine] += activity.span.len().max(1);
-        }
-    }
-    let copied = |it: &[Ns; 3]| it[1] + it[2];
-    let all: Ns = by.values().map(copied).sum();
-    by.retain(|_, it| !it.contains(&0));
-    match 2 * by.values().map(copied).sum::<Ns>() >= all {
-        true => by.len(),
-        false => 0,
-    }
+    engines::whole_streams(scope.operations(f).map(|((lane, _), it)| (lane, it)))
 }
 
 /// Whether most copies were held back by an event of another stream.

@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::no_overlap::engines;
+use super::no_overlap::engines_of;
 use super::words::{every_kernels, seen_at};
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first};
 use super::{exchanges, launch_bound};
@@ -12,7 +12,7 @@ use activity::units::{count, duration, percent};
 use activity::{Direction, Ns, Span, What};
 use causes::graph::{CallId, CallKind, NONE};
 use causes::stacks::StackCounts;
-use causes::{Bound, Cause, Culprit, Gap, Group, Piece, around, first_use, needs};
+use causes::{Bound, Cause, Gap, Group, Piece, around, first_use, needs};
 use figures::{busy::longest, launches};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
@@ -180,8 +180,7 @@ impl<'s, 'a> Waits<'s, 'a> {
                     waits.add(wait, &gap, piece);
                 }
             }
-            let is_late =
-                |it: &&Piece| it.cause == Cause::Unknown && matches!(it.culprit, Culprit::Call(_));
+            let is_late = |it: &&Piece| it.cause == Cause::LateStart;
             let late = pieces.iter().filter(is_late).map(|it| it.span.len());
             if waits.spans.len() > before {
                 waits.late += late.sum::<Ns>();
@@ -458,10 +457,10 @@ fn hideable(scope: &Scope, f: &DeviceFigures) -> Ns {
         Some(_) => {
             let lanes = scope.trace.streams_of(f.index).map(|it| it.0);
             let longest = longest(scope.trace, lanes.map(|id| (id, scope.rows(id))));
-            let packed = engines(scope, f).packable();
+            let packed = engines_of(scope, f).packable();
             packed.min((f.busy_ns - longest).max(0))
         }
-        None if streams(scope, f) > 1 => engines(scope, f).hideable(),
+        None if streams(scope, f) > 1 => engines_of(scope, f).hideable(),
         None => 0,
     }
 }

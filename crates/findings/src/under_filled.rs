@@ -5,15 +5,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{DeviceFigures, Finding, Occurrence, Says, Scope, configs, longest_first, migrations};
 use activity::text::{NAME_MAX, counted, cut_middle};
 use activity::units::{self, count, duration};
-use activity::{LaunchShape, NameId, Ns, ShapeId, Span, What, occupancy};
+use activity::{NameId, Ns, ShapeId, Span, What, occupancy};
 use causes::{Bound, Cause};
 use figures::busy::{KernelTime, mostly};
 use figures::communication::is_communication;
-use figures::configs::Config;
+use figures::configs::{Config, LANES, WARP_THREADS, threads_of};
 use figures::stream_order::chained;
-
-/// Threads that an SM works for at once, at most.
-const LANES: u64 = 128;
 
 /// A part of the time that is nearly all of it.
 const MOST: f64 = 0.8;
@@ -28,9 +25,6 @@ const SHORT_SHARE: f64 = 0.2;
 
 /// No GPU of today has fewer.
 const SMS_MIN: u64 = 2;
-
-/// Those of a warp: with fewer in a block it is not full.
-const WARP: f64 = 32.0;
 
 const CHAINED: &str = "Each waits by an event (cudaStreamWaitEvent) for the one before, on another stream. Without waits that no data ask for they run at once.";
 
@@ -119,18 +113,6 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     })
 }
 
-/// Threads of a block. Where the source does not say, they fill an SM.
-fn threads_of(shape: &LaunchShape) -> u64 {
-    match occupancy::product(shape.block) {
-        0 => LANES,
-        threads => threads,
-    }
-}
-
-fn fills_warps(threads: u64) -> bool {
-    cases::UNDER_FILLED_BLOCKS.is_reached_by(threads as f64 / WARP)
-}
-
 /// The kernels of a device, and those of them that leave much of it empty.
 struct Kernels<'s, 'a> {
     scope: &'s Scope<'a>,
@@ -167,7 +149,8 @@ impl<'s, 'a> Kernels<'s, 'a> {
     /// Those that leave SMs empty, or those whose warps are not full: what takes more.
     fn most(scope: &'s Scope<'a>, f: &DeviceFigures, multiprocessors: u64) -> Self {
         let few = Kernels::of(scope, f, multiprocessors, true);
-        let is_narrow = |it: &Config| !fills_warps(threads_of(&it.shape));
+        let is_narrow =
+            |it: &Config| !cases::UNDER_FILLED_BLOCKS.is_reached_by(it.lanes(multiprocessors));
         if !configs::of_device(scope, f).iter().any(is_narrow) {
             return few;
         }
@@ -209,13 +192,15 @@ impl<'s, 'a> Kernels<'s, 'a> {
         let blocks = occupancy::blocks(shape);
         let threads = threads_of(shape);
         let sms = blocks as f64 / self.multiprocessors as f64;
-        let of_warp = threads as f64 / WARP;
         let (sum, count) = self.sizes.entry((shape.name, blocks)).or_default();
         (*sum, *count) = (*sum + length, *count + 1);
         let has_blocks = cases::UNDER_FILLED_BLOCKS.is_reached_by(sms);
         let is_filled = match self.few_blocks {
             true => has_blocks,
-            false => !has_blocks || fills_warps(threads),
+            false => {
+                !has_blocks
+                    || cases::UNDER_FILLED_BLOCKS.is_reached_by(config.lanes(self.multiprocessors))
+            }
         };
         let is_long = cases::UNDER_FILLED_MIN.is_reached_by(length);
         let is_much = || {
@@ -226,7 +211,7 @@ impl<'s, 'a> Kernels<'s, 'a> {
         if blocks == 0 || is_filled || !is_long || self.is_spared(shape.name, length) {
             return;
         }
-        let fill = sms.min(sms * threads as f64 / LANES as f64).min(of_warp);
+        let fill = sms.min(config.lanes(self.multiprocessors));
         self.time += length;
         // More blocks bring no page sooner.
         let waits = self.waits_for_pages(&place);
@@ -296,6 +281,10 @@ impl<'s, 'a> Kernels<'s, 'a> {
             ),
             (_, 1) if has_blocks => (
                 "One-thread blocks: 31 of a warp's 32 threads are missing. Launch 128 or 256 threads a block, and fewer blocks.",
+                "launching larger blocks",
+            ),
+            (_, WARP_THREADS..) if has_blocks => (
+                "Launch larger blocks, or more of them: each of an SM's four schedulers needs a warp of its own.",
                 "launching larger blocks",
             ),
             _ if has_blocks => (

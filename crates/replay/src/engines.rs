@@ -4,7 +4,8 @@ use crate::program;
 use activity::text::listed;
 use activity::units::{duration, share};
 use activity::{Activity, Direction, Ns, Span};
-use trace::{Engine, Trace, engine_of};
+use rustc_hash::FxHashMap;
+use trace::{Engine, LaneId, Trace, engine_of};
 
 /// How long the SMs and the two copy engines to and from the host worked.
 pub struct Engines {
@@ -76,6 +77,37 @@ impl Engines {
         let parts = parts.map(|(name, busy)| format!("{name} ({})", duration(busy)));
         listed(&parts.collect::<Vec<_>>())
     }
+}
+
+/// How many streams use all three engines. Where most of the copies' time lies on another stream, they bring no batch of their own.
+pub fn whole_streams(operations: impl Iterator<Item = (LaneId, Activity)>) -> usize {
+    let mut by = FxHashMap::<LaneId, [Ns; 3]>::default();
+    for (lane, activity) in operations {
+        if let Some(engine) = engine(&activity) {
+            by.entry(lane).or_default()[engine] += activity.span.len().max(1);
+        }
+    }
+    let copied = |it: &[Ns; 3]| it[1] + it[2];
+    let all: Ns = by.values().map(copied).sum();
+    by.retain(|_, it| !it.contains(&0));
+    match 2 * by.values().map(copied).sum::<Ns>() >= all {
+        true => by.len(),
+        false => 0,
+    }
+}
+
+/// Whether all that is copied to the device is there before the first kernel, and nothing is copied back before the last.
+pub fn is_one_batch(operations: impl Iterator<Item = Activity>) -> bool {
+    let mut all = [None::<Span>; 3];
+    for activity in operations {
+        if let Some(engine) = engine(&activity) {
+            all[engine] = Some(all[engine].map_or(activity.span, |it| it.hull(activity.span)));
+        }
+    }
+    let [Some(kernels), up, down] = all else {
+        return false;
+    };
+    up.is_none_or(|up| up.end <= kernels.start) && down.is_none_or(|it| it.start >= kernels.end)
 }
 
 /// Compute, H2D and D2H, as a number.

@@ -513,8 +513,13 @@ fn bound(split: &Split) -> Bound {
     // Idle time that nothing explains may be any of it. What has a cure is told before next to as much that has none.
     let unknown = of(Bound::Unknown);
     let is_idle = is_stalled || unknown + stall > of(Bound::Compute);
-    if is_idle && unknown > stall && share(unknown, whole) >= BOUND_MIN {
-        return match unknown - unknown / 10 > stall {
+    // Late starts have a name, and lead where they take more than any other class of idle time.
+    let rival = match 2 * split.late > unknown {
+        true => stalls.map(of).into_iter().max().unwrap_or(0),
+        false => stall,
+    };
+    if is_idle && unknown > rival && share(unknown, whole) >= BOUND_MIN {
+        return match unknown - unknown / 10 > rival {
             true => Bound::Unknown,
             false => most(&stalls),
         };

@@ -498,7 +498,7 @@ impl<'s> OddAmong<'s> {
 
 fn bound(cause: Cause) -> Bound {
     match cause {
-        Cause::Unknown => Bound::Unknown,
+        Cause::LateStart | Cause::Unknown => Bound::Unknown,
         Cause::Profiler => Bound::Nothing,
         cause if cause.is_sync() => Bound::Sync,
         _ => Bound::Host,

@@ -19,7 +19,7 @@ const BETWEEN_MIN: Ns = 100_000_000;
 const BETWEEN_TIMES: Ns = 10;
 
 /// And so is what calls of CUDA take behind the last operation.
-const GIVEN_BACK_MIN: Ns = 100_000_000;
+const GIVEN_BACK_MIN: Ns = 10_000_000;
 
 /// Where it lies.
 pub(super) const BEFORE: &str = "before the first operation";

@@ -83,6 +83,8 @@ pub(super) struct Split {
     pub both: Ns,
     /// Launched operations waited so long for another process to leave the GPU.
     pub turns: Ns,
+    /// And so long for no recorded reason.
+    pub late: Ns,
     /// The least that it could take.
     pub ideal: Ns,
 }
@@ -210,6 +212,7 @@ impl Split {
             (&mut self.both, other.both),
             (&mut self.graphs, other.graphs),
             (&mut self.turns, other.turns),
+            (&mut self.late, other.late),
             (&mut self.likely, other.likely),
             (&mut self.unseen, other.unseen),
             (&mut self.pages_behind, other.pages_behind),
@@ -495,8 +498,10 @@ impl Split {
             };
             *self.cold.entry(work).or_default() += time;
         }
-        if piece.cause == Cause::Process {
-            self.turns += time;
+        match piece.cause {
+            Cause::Process => self.turns += time,
+            Cause::LateStart => self.late += time,
+            _ => {}
         }
         *self.at(bound) += time;
     }

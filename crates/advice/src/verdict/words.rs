@@ -91,6 +91,9 @@ pub(super) const TOO_LITTLE: &str = "too little to judge";
 /// And one of copies alone: what they are for was not recorded.
 pub(super) const NO_KERNEL: &str = "no kernel was recorded";
 
+/// Why a GPU idles that was given work in time.
+const LATE: &str = "in work that starts late, though launched in time";
+
 /// How to see what is in graphs that were recorded as a whole.
 const BY_NODE: &str =
     "recorded by node, graphs show what is in them (nsys --cuda-graph-trace=node)";
@@ -137,8 +140,12 @@ impl Told<'_> {
             }
             Bound::Peer => self.peer(),
             Bound::Unknown => {
-                let why = ["for no recorded reason".to_owned(), String::new()];
-                self.idle("unknown", self.part, &why)
+                let late = self.split.late;
+                let (class, why, part) = match 2 * late > self.split.time_of(Bound::Unknown) {
+                    true => ("late starts", LATE, share(late, self.split.whole())),
+                    false => ("unknown", "for no recorded reason", self.part),
+                };
+                self.idle(class, part, &[why.to_owned(), String::new()])
             }
             Bound::Nothing => self.nothing(),
         };
@@ -212,8 +219,9 @@ impl Told<'_> {
             let told = || format!("CUDA graphs run {kernels} of {of} kernels");
             return is_told.then(told).into_iter().collect();
         }
-        let stalls = [Bound::Host, Bound::Launch, Bound::Sync];
-        let most = stalls.into_iter().max_by_key(|it| split.time_of(*it));
+        let late = [Bound::Unknown].into_iter().filter(|_| split.late > 0);
+        let stalls = [Bound::Host, Bound::Launch, Bound::Sync].into_iter();
+        let most = stalls.chain(late).max_by_key(|it| split.time_of(*it));
         let bound = most.unwrap_or_default();
         let part = share(split.time_of(bound), split.whole());
         let told = Told {

@@ -63,6 +63,8 @@ pub enum Cause {
     Profiler,
     /// Operations ran whose records are missing.
     Missing,
+    /// Launched, and nothing recorded held it back: it started late all the same.
+    LateStart,
     /// Nothing shows why.
     Unknown,
 }
@@ -198,6 +200,7 @@ impl Cause {
             Cause::Latency => ("launch latency", Group::Launch),
             Cause::Profiler => ("profiler overhead", Group::Profiler),
             Cause::Missing => ("missing records", Group::Unknown),
+            Cause::LateStart => ("late start, no recorded reason", Group::Unknown),
             Cause::Unknown => ("unknown", Group::Unknown),
         }
     }

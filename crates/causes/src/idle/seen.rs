@@ -16,6 +16,7 @@ impl Cause {
                 | Cause::Stream
                 | Cause::HostFunction
                 | Cause::Process
+                | Cause::LateStart
                 | Cause::EngineChange
                 | Cause::Queued
                 | Cause::Profiler

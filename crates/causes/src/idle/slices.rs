@@ -158,7 +158,7 @@ fn late(causes: &Causes<'_>, gap: Gap) -> Option<Ns> {
     let piece = causes
         .walked(gap)
         .into_iter()
-        .find(|it| causes.may_be_turn(it))?;
+        .find(|it| it.cause == Cause::LateStart)?;
     let call = causes.graph.ops.call[gap.next as usize];
     let length = piece.span.len();
     // From the end: a launch may have been made ten thousands of calls ahead.
@@ -214,11 +214,6 @@ impl Causes<'_> {
         known.get_or_init(|| Turns::of(self, device)).as_ref()
     }
 
-    /// Whether nothing is known of why an operation starts late.
-    fn may_be_turn(&self, piece: &Piece) -> bool {
-        piece.cause == Cause::Unknown && matches!(piece.culprit, Culprit::Call(_))
-    }
-
     pub(super) fn is_launched(&self, gap: Gap) -> bool {
         self.graph.ops.call[gap.next as usize] != NONE
     }
@@ -242,7 +237,8 @@ impl Causes<'_> {
     pub(super) fn put_turns(&self, gap: Gap, pieces: &mut [Piece]) {
         let is_alone = pieces.len() == 1;
         let turns = || self.device(gap.next).and_then(|it| self.turns(it));
-        for piece in pieces.iter_mut().filter(|it| it.cause == Cause::Unknown) {
+        let is_open = |it: &&mut Piece| matches!(it.cause, Cause::LateStart | Cause::Unknown);
+        for piece in pieces.iter_mut().filter(is_open) {
             let function = match piece.culprit {
                 Culprit::Call(launch) => self.function_before(launch),
                 _ => None,
@@ -253,7 +249,7 @@ impl Causes<'_> {
                 continue;
             }
             let time = piece.span.len();
-            let is_turn = match self.may_be_turn(piece) {
+            let is_turn = match piece.cause == Cause::LateStart {
                 true => turns().is_some_and(|it| it.is_named || it.holds(time)),
                 false if is_alone && !self.is_launched(gap) => {
                     turns().is_some_and(|it| it.is_named && it.is_one(time))

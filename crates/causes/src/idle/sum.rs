@@ -57,6 +57,7 @@ impl Cause {
             Cause::Stream => "another stream",
             Cause::EngineChange => "change of engine",
             Cause::Queued => "between queued operations",
+            Cause::LateStart => "late start",
             Cause::Missing => "records missing",
             other => other.label(),
         }
@@ -233,7 +234,12 @@ impl Causes<'_> {
         match piece.culprit {
             Culprit::Nobody => Label::Nobody,
             // Every launch has its latency; which function launched says nothing.
-            Culprit::Call(_) if matches!(piece.cause, Cause::Latency | Cause::Unknown) => {
+            Culprit::Call(_)
+                if matches!(
+                    piece.cause,
+                    Cause::Latency | Cause::LateStart | Cause::Unknown
+                ) =>
+            {
                 Label::Nobody
             }
             of @ (Culprit::Call(_) | Culprit::Row(..)) => {

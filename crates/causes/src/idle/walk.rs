@@ -147,6 +147,7 @@ impl Walk<'_, '_> {
                 // What an allocation or loading takes is to be saved, not the wait before it. Another program's turn
                 // has no sync to blame.
                 Cause::Unknown
+                | Cause::LateStart
                 | Cause::Memory
                 | Cause::Load
                 | Cause::HostFunction

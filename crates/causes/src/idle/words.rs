@@ -407,7 +407,7 @@ impl Causes<'_> {
                 ),
                 _ => format!("records are missing: {name} launched work, and none was recorded"),
             },
-            Cause::Unknown => match piece.culprit {
+            Cause::LateStart | Cause::Unknown => match piece.culprit {
                 Culprit::Call(call) => format!(
                     "{next} was launched {} before it started, and no record says what it waited for",
                     duration(

@@ -34,6 +34,7 @@ pub(super) enum Way {
     Syncs,
     NoRecord,
     Draws,
+    Late,
     NoCalls,
     NoCallsOfPyTorch,
 }
@@ -79,6 +80,9 @@ impl Way {
             Way::NoRecord => "No record says why.",
             Way::Draws => {
                 "The program shares memory with OpenGL or Vulkan: see what it draws with a profiler of graphics."
+            }
+            Way::Late => {
+                "The GPU was free. A first launch may still load code. Else look who shares the GPU: nvidia-smi lists programs and displays. Windows and WSL send launches late."
             }
             Way::NoCalls => "The trace has no CUDA calls, which may say why.",
             Way::NoCallsOfPyTorch => {
@@ -134,8 +138,14 @@ pub(super) fn way(
             _ => Way::NoCalls,
         },
         Group::Unknown if draws(scope) => Way::Draws,
+        Group::Unknown if starts_late(scope, f, time) => Way::Late,
         Group::Queue | Group::Process | Group::Profiler | Group::Unknown => Way::NoRecord,
     }
+}
+
+/// Whether most of such idle time lies before operations that were launched in time.
+pub(super) fn starts_late(scope: &Scope, f: &DeviceFigures, time: Ns) -> bool {
+    2 * scope.idle_that(f, |_, piece| piece.cause == Cause::LateStart) > time
 }
 
 /// Whether a program hands memory of the GPU to what draws, over and over: that has the GPU meanwhile, and nothing records it.

@@ -282,6 +282,49 @@ fn engines_that_take_turns() {
     cured("no-overlap", &mut kernels);
 }
 
+/// An upload of 1 ms, a kernel of 8 over a grid of so many blocks, and the way back of 1 ms.
+#[test]
+fn one_batch_of_pinned_memory_may_go_in_chunks() {
+    let scene = |blocks: u32, is_pinned: bool, kernels: &[&str]| {
+        let mut scene = Scene::new();
+        scene.device(h200());
+        let shape = LaunchShape {
+            grid: [blocks, 1, 1],
+            block: [1024, 1, 1],
+            registers: 32,
+            ..LaunchShape::default()
+        };
+        for (direction, at) in [(Direction::H2D, 0), (Direction::D2H, 9_000_000)] {
+            let mut copy = pinned(direction, 1, 50_000_000);
+            if !is_pinned {
+                (copy.from, copy.to) = (MemoryKind::Pageable, MemoryKind::Pageable);
+            }
+            scene.copy_of(copy, at, at + 1_000_000);
+        }
+        let each = 8_000_000 / kernels.len() as Ns;
+        for (at, name) in (0..).zip(kernels) {
+            let at = 1_000_000 + at * each;
+            scene.shaped(shape, name, 1, at, at + each);
+        }
+        scene
+    };
+    // Two blocks fit each of 132 SMs: eight waves. Both copies could hide beside the kernel.
+    let found = sick("no-overlap", &mut scene(2_112, true, &["gemm(float*)"]));
+    assert_eq!(
+        (found.severity, found.bound_ns),
+        (Severity::Info, 2_000_000)
+    );
+    assert!(found.advice.contains("in chunks"), "{}", found.advice);
+    // One wave has no half that fills the GPU. A kernel that comes again has all of the data to go through.
+    for cured_scene in [
+        &mut scene(264, true, &["gemm(float*)"]),
+        &mut scene(2_112, true, &["sort(float*)", "sort(float*)"]),
+        &mut scene(2_112, false, &["gemm(float*)"]),
+    ] {
+        cured("no-overlap", cured_scene);
+    }
+}
+
 #[test]
 fn streams_that_are_waited_for_one_after_another_have_a_batch_each() {
     // All uploads, then all kernels, then all that comes back: on a stream each, or on one.

@@ -95,7 +95,109 @@ fn memory_that_is_set_most_of_the_time_is_told() {
     found
         .title
         .must_begin("10 memsets of 10 MiB take 700 µs (70 %)");
-    cured("memset-bound", &mut scene(40_000));
+    // Two of a hundred are worth a line where they come again and again. One of a hundred is not.
+    let found = sick("memset-bound", &mut scene(4_000));
+    assert_eq!((found.bound_ns, found.severity), (40_000, Severity::Info));
+    cured("memset-bound", &mut scene(1_000));
+    let mut few = Scene::new();
+    few.memset(1, 1 << 20, 0, 200_000);
+    few.kernel("k", 1, 200_000, 1_000_000);
+    cured("memset-bound", &mut few);
+}
+
+/// Of an RTX 3060: 28 SMs of 48 warps and 16 blocks, 65,536 registers.
+fn rtx_3060() -> DeviceInfo {
+    DeviceInfo {
+        capability: (8, 6),
+        multiprocessors: 28,
+        max_warps_per_sm: 48,
+        max_blocks_per_sm: 16,
+        shared_per_sm: 100 << 10,
+        registers_per_sm: 65_536,
+        warp_size: 32,
+        ..DeviceInfo::default()
+    }
+}
+
+fn of_blocks(grid: u32, block: u32, registers: u32) -> LaunchShape {
+    LaunchShape {
+        grid: [grid, 1, 1],
+        block: [block, 1, 1],
+        registers,
+        ..LaunchShape::default()
+    }
+}
+
+/// By CUDA's occupancy calculator: a warp of 96 registers a thread takes 3,072 of a scheduler's 16,384, so five fit, and 20 an SM: two
+/// blocks of eight warps. With 64 a thread eight fit each scheduler: four blocks.
+#[test]
+fn registers_that_leave_an_sm_half_empty_are_told_of_the_one_kernel() {
+    let of = |registers, block| {
+        let all = shaped(
+            "render(float*)",
+            of_blocks(4_000, block, registers),
+            rtx_3060(),
+        );
+        all.into_iter().find(|it| it.rule.name() == "few-warps")
+    };
+    let it = of(96, 256).expect("found");
+    assert_eq!(
+        it.title,
+        "few warps on an SM, limited by 96 registers a thread: 16 of 48 in render, which takes 10.0 ms (100 %)"
+    );
+    // Two thirds of the places are empty.
+    assert_eq!((it.severity, it.bound_ns), (Severity::Info, 6_666_666));
+    let why = "all in render: 16 of 48 warps fit an SM, limited by 96 registers a thread";
+    assert_eq!(it.says.expect("nearly all of it").why, why);
+    assert_eq!(of(64, 256), None);
+    // Sixteen blocks of one warp are all that fit, whatever their registers.
+    let it = of(32, 32).expect("found");
+    assert!(
+        it.advice.contains("blocks of 128 threads or more"),
+        "{}",
+        it.advice
+    );
+    assert_eq!(of(32, 128), None);
+}
+
+/// Each of 28 SMs has four schedulers, which need a warp each: 84 warps are three quarters of that.
+#[test]
+fn blocks_of_one_warp_that_leave_schedulers_without_one_are_told() {
+    let of = |grid, block| {
+        let all = shaped("walk(float*)", of_blocks(grid, block, 32), rtx_3060());
+        all.into_iter()
+            .find(|it| it.rule.name() == "under-filled-gpu")
+    };
+    let it = of(56, 32).expect("found");
+    it.title
+        .must_begin("10 kernels with 56 blocks of 32 threads for 28 SMs");
+    assert_eq!(of(84, 32), None);
+    assert_eq!(of(56, 64), None);
+}
+
+/// On the same card six blocks of 256 threads fit an SM, 168 in all: 16,800 blocks are a hundred waves. In 50 us each takes 0.5.
+#[test]
+fn grids_far_larger_than_the_data_are_told() {
+    let of = |time: Ns, bytes: u64| {
+        let mut scene = Scene::new();
+        scene.device(rtx_3060());
+        scene.copy(Direction::H2D, 7, bytes, 0, 10_000);
+        for at in (1..11).map(|i| i * 200_000) {
+            scene.shaped(of_blocks(16_800, 256, 32), "add(float*)", 7, at, at + time);
+        }
+        let all = all_of(&mut scene);
+        all.into_iter()
+            .find(|it| it.rule.name() == "oversized-grid")
+    };
+    // 4,300,800 threads for 262,144 numbers: fifteen of sixteen have nothing to do.
+    let it = of(50_000, 1 << 20).expect("found");
+    it.title.must_begin(
+        "4,300,800 threads of add end at once: the program copied 262,144 numbers at most",
+    );
+    assert_eq!(it.bound_ns, 469_523);
+    // With a number for each thread, and where each block works for a while, nothing is wrong.
+    assert_eq!(of(50_000, 4 * 4_300_800), None);
+    assert_eq!(of(150_000, 1 << 20), None);
 }
 
 #[test]

@@ -487,7 +487,7 @@ fn what_nothing_shows_is_unknown() {
         .call("cudaLaunchKernel", 4_000, 5_000)
         .kernel("second", 1, 86_000, 90_000);
     let (_, found) = pieces(&mut scene, 1, 50_000);
-    assert_eq!(found.cause, Cause::Unknown);
+    assert_eq!(found.cause, Cause::LateStart);
     // The profiler's own time in it is known all the same.
     let mut scene = begun();
     scene.overhead("activity buffer flush", 20_000, 80_000);
@@ -529,7 +529,7 @@ fn a_launch_that_is_slow_and_more_that_nothing_explains_are_two_pieces() {
         [
             (Cause::Host, 10_000, Fact),
             (Cause::SlowLaunch, 100_000, Likely),
-            (Cause::Unknown, 180_000, Certainty::Unknown)
+            (Cause::LateStart, 180_000, Certainty::Unknown)
         ]
     );
     // A call as launches take it says nothing of what came 280 us later.
@@ -542,7 +542,7 @@ fn a_launch_that_is_slow_and_more_that_nothing_explains_are_two_pieces() {
         found,
         [
             (Cause::Host, 10_000, Fact),
-            (Cause::Unknown, 280_000, Certainty::Unknown)
+            (Cause::LateStart, 280_000, Certainty::Unknown)
         ]
     );
 }

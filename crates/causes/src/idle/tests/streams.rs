@@ -287,7 +287,7 @@ fn a_longer_pause_in_a_queue_is_likely_one_and_a_long_one_unknown() {
         of(&idle, "between queued operations", "likely"),
         [(1, 30_000)]
     );
-    assert_eq!(of(&idle, "unknown", "unknown"), [(1, 50_000)]);
+    assert_eq!(of(&idle, "late start", "unknown"), [(1, 50_000)]);
 }
 
 #[test]
@@ -340,7 +340,7 @@ fn what_starts_late_behind_another_process_waits_for_its_turn() {
         )
     };
     assert_eq!(of(1).0, [(Cause::Process, 100_000, Likely)]);
-    assert_eq!(of(0).0, [(Cause::Unknown, 100_000, Certainty::Unknown)]);
+    assert_eq!(of(0).0, [(Cause::LateStart, 100_000, Certainty::Unknown)]);
 }
 
 #[test]
@@ -362,8 +362,8 @@ fn what_starts_late_behind_a_function_in_its_stream_waits_for_that() {
     let (cause, text) = of("cudaLaunchHostFunc", false);
     assert_eq!(cause, Cause::HostFunction);
     text.must_have("which cudaLaunchHostFunc put into the stream");
-    assert_eq!(of("cudaLaunchHostFunc", true).0, Cause::Unknown);
-    assert_eq!(of("cudaEventRecord", false).0, Cause::Unknown);
+    assert_eq!(of("cudaLaunchHostFunc", true).0, Cause::LateStart);
+    assert_eq!(of("cudaEventRecord", false).0, Cause::LateStart);
 }
 
 #[test]
@@ -410,7 +410,11 @@ fn on_more_devices_than_a_process_has_a_walk_comes_to_an_end() {
     // Before its launch the thread is in a call for each other device, and between them at its own work.
     let all = of(DEVICES as i64);
     assert!(all.len() >= DEVICES, "{all:?}");
-    assert!(all.iter().all(|it| it.0 != Cause::Unknown), "{all:?}");
+    assert!(
+        all.iter()
+            .all(|it| !matches!(it.0, Cause::Unknown | Cause::LateStart)),
+        "{all:?}"
+    );
     let some = of(100);
     assert!(
         (STEPS..=2 * STEPS + 1).contains(&some.len()),
@@ -418,7 +422,11 @@ fn on_more_devices_than_a_process_has_a_walk_comes_to_an_end() {
         some.len()
     );
     assert_eq!(some[0].0, Cause::Unknown);
-    assert!(some[1..].iter().all(|it| it.0 != Cause::Unknown));
+    assert!(
+        some[1..]
+            .iter()
+            .all(|it| !matches!(it.0, Cause::Unknown | Cause::LateStart))
+    );
 }
 
 const MS: Ns = 1_000_000;
@@ -583,5 +591,5 @@ fn a_pinned_copy_that_the_cpu_waits_for_is_not_staged() {
         found.last().expect("a piece").0
     };
     assert_eq!(of(MemoryKind::Pageable), Cause::Staging);
-    assert_eq!(of(MemoryKind::Pinned), Cause::Unknown);
+    assert_eq!(of(MemoryKind::Pinned), Cause::LateStart);
 }

@@ -42,7 +42,7 @@ impl Walk<'_, '_> {
                 && self.of.is_pinned(op)
                 && !self.of.is_slow_first(call) =>
             {
-                (Cause::Unknown, Certainty::Unknown)
+                (Cause::LateStart, Certainty::Unknown)
             }
             _ if stages_first(graph, op) => (Cause::Staging, Certainty::Fact),
             CallKind::Memory => (Cause::Memory, Certainty::Fact),
@@ -153,7 +153,7 @@ impl Walk<'_, '_> {
         };
         let unknown = || match self.process_before() {
             Some(op) => (Cause::Process, Culprit::Op(op), Certainty::Likely),
-            None => (Cause::Unknown, Culprit::Call(call), Certainty::Unknown),
+            None => (Cause::LateStart, Culprit::Call(call), Certainty::Unknown),
         };
         let (cause, culprit, certainty) = what.unwrap_or_else(unknown);
         let (process, thread) = self.thread(call);
