@@ -31,6 +31,19 @@ pub const TAIL_SHARE: f64 = 0.20;
 /// The CPU is ahead of a GPU that works for this part of the time in which its launches find no room.
 pub const AHEAD_SHARE: f64 = 0.90;
 
+/// So much of the time is nearly all of it.
+pub const NEARLY_ALL: f64 = 0.90;
+
+/// A block that ends sooner, in ns, has read memory once at most. Under way with many others it takes a little longer: on an H200
+/// four million blocks of a warp's work took 1,277 each, far below the memory's speed.
+pub const AT_ONCE: [f64; 2] = [1_000.0, 1_500.0];
+
+/// So many threads for each number that was copied to or from the GPU are far more than there is data.
+pub const THREADS_EACH: f64 = 8.0;
+
+/// Blocks near no peak are worth a word where each SM has so many, one after the other.
+pub const MANY_WAVES: f64 = 100.0;
+
 /// Fewer warps on an SM hide little of memory's latency: eight are two for each of its four schedulers.
 pub const FEW_WARPS: u32 = 8;
 

@@ -2,12 +2,15 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::class::Class;
+use crate::counted::Estimate;
 use crate::device::DeviceFigures;
 use crate::fill::Fill;
 use crate::shapes::ShapeRow;
 use crate::tables;
 use activity::stats::lower_median;
 use activity::{LaunchShape, NameId, Ns, ShapeId, Span, What, occupancy};
+use cases::thresholds;
 use causes::first_use;
 use trace::{GpuReadings, LaneId, Trace};
 
@@ -37,8 +40,6 @@ impl Config {
 pub const LANES: u64 = 128;
 pub const WARP_THREADS: u64 = 32;
 
-/// A block that ends sooner has read memory once at most.
-const SHORT_BLOCK: f64 = 1_000.0;
 /// So many times the places for blocks are many blocks.
 const MANY_WAVES: f64 = 4.0;
 
@@ -48,10 +49,42 @@ impl Config {
         occupancy::blocks(&self.shape) as f64 * threads_of(&self.shape) as f64
     }
 
-    /// Whether its blocks, which are many, take no time each.
-    pub fn ends_at_once(&self) -> bool {
-        let waves = self.row.fill.waves.unwrap_or(0.0);
-        waves >= MANY_WAVES && (self.usual as f64) < SHORT_BLOCK * waves
+    /// Whether it is near no peak by counters, while its blocks, which are very many, take next to no time each.
+    pub fn has_tiny_blocks(&self) -> bool {
+        let are_many = self.row.fill.waves > Some(thresholds::MANY_WAVES);
+        are_many && self.row.class == Class::Latency && self.block_ns() < thresholds::AT_ONCE[1]
+    }
+
+    /// Whether it has far more threads than there are numbers, and most of them end at once.
+    pub fn exceeds(&self, numbers: f64) -> bool {
+        let is_beyond = numbers > 0.0 && self.threads() >= thresholds::THREADS_EACH * numbers;
+        is_beyond && self.block_ns() < thresholds::AT_ONCE[0]
+    }
+
+    /// What a grid takes at the least that has such blocks, or exceeds so many numbers. To begin and end blocks is no roof. If all took
+    /// the same, those with data would take their part.
+    pub fn in_fewer_blocks(&self, numbers: f64) -> Ns {
+        match self.has_tiny_blocks() {
+            true => self.at_roof([self.row.counted.dram, self.row.counted.tensor, None]),
+            false => (numbers / self.threads() * self.row.total_ns as f64) as Ns,
+        }
+    }
+
+    /// What one of its blocks takes, in ns, where they are many.
+    fn block_ns(&self) -> f64 {
+        let waves = self.row.fill.waves.filter(|it| *it >= MANY_WAVES);
+        waves.map_or(f64::INFINITY, |it| self.usual as f64 / it)
+    }
+
+    /// The part of an SM's warps that are there: a grid that does not fill all places brings fewer than fit.
+    pub fn resident(&self) -> f64 {
+        self.row.fill.occupancy.unwrap_or(1.0) * self.row.fill.waves.unwrap_or(1.0).min(1.0)
+    }
+
+    /// What it takes at its roof, where the busiest of these is busy all the time.
+    pub fn at_roof(&self, busy: [Option<Estimate>; 3]) -> Ns {
+        let busy = busy.into_iter().flatten().map(|it| it.value);
+        (busy.fold(0.0, f64::max).min(1.0) * self.row.total_ns as f64) as Ns
     }
 
     /// The part of the lanes that it fills: of a warp's, and of those of SMs, whose four schedulers need a warp each.
@@ -59,6 +92,21 @@ impl Config {
         let of_warp = threads_of(&self.shape) as f64 / WARP_THREADS as f64;
         of_warp.min(self.threads() / (multiprocessors * LANES) as f64)
     }
+}
+
+/// Whether a kernel's launches with twice the blocks and more are no shorter: by number of blocks, what all take and how many they
+/// are. Longer ones have more to do.
+pub fn take_as_long_with_twice(sizes: &[(u64, (Ns, Ns))]) -> bool {
+    let all: Ns = sizes.iter().map(|it| it.1.0).sum();
+    let mean = |(sum, count): (Ns, Ns)| sum as f64 / count as f64;
+    let usual: Vec<_> = sizes.iter().filter(|it| it.1.0 * 4 >= all).collect();
+    let are_alike = |few: &(u64, (Ns, Ns)), many: &(u64, (Ns, Ns))| {
+        let ratio = mean(many.1) / mean(few.1);
+        many.0 >= 2 * few.0 && (0.9..=1.0 / 0.9).contains(&ratio)
+    };
+    usual
+        .iter()
+        .any(|few| usual.iter().any(|many| are_alike(few, many)))
 }
 
 /// Threads of a block. Where the source does not say, they fill an SM.

@@ -37,7 +37,7 @@ impl HostCopies {
                 match copy.direction {
                     Direction::H2D => copies.up = copies.up.max(span.end),
                     _ => {
-                        copies.back = Some(copies.back.map_or(span.start, |it| it.min(span.start)))
+                        copies.back = Some(copies.back.map_or(span.start, |it| it.min(span.start)));
                     }
                 }
                 let is_queued =
@@ -69,4 +69,13 @@ impl HostCopies {
     pub fn are_apart(&self) -> bool {
         self.pageable == 0 && self.lanes.len() > 1 && 2 * self.ready > self.at.len()
     }
+}
+
+/// How long a kernel waits for pages of managed memory, which are in order of time: until each has come.
+pub fn faults_in(pages: &[Span], kernel: Span) -> Ns {
+    let from = pages.partition_point(|it| it.end <= kernel.start);
+    let within = pages[from..].iter();
+    let within = within.take_while(|it| it.start < kernel.end);
+    let fault = |it: &Span| Span::new(it.start - cases::FAULT_MAX.value(), it.end);
+    Span::union_len(within.map(|it| fault(it).intersect(kernel)).collect())
 }

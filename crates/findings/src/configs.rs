@@ -67,6 +67,5 @@ pub(super) fn ran(scope: &Scope, f: &DeviceFigures, of: &[&Config]) -> Vec<(At, 
 pub(super) fn places(scope: &Scope, f: &DeviceFigures, of: &[&Config]) -> Vec<Occurrence> {
     let mut ran = ran(scope, f, of);
     ran.sort_by_key(|it| it.2);
-    let at = ran.into_iter().map(|it| (it.1, Occurrence::Row(it.0)));
-    longest_first(at.collect())
+    longest_first(ran.into_iter().map(|it| (it.1, it.0)).collect())
 }

@@ -485,7 +485,7 @@ rules! {
     BelowRoof "below-roof" Device(below_roof::check) [] "coalescing memory access";
     QueueFull "queue-full" Device(queue_full::check) [] "";
     FewWarps "few-warps" Device(limits::few_warps) [] "";
-    OversizedGrid "oversized-grid" Device(limits::oversized) [] "launching smaller grids";
+    OversizedGrid "oversized-grid" Device(limits::oversized) [] "fewer, larger blocks";
     IdleTensorCores "idle-tensor-cores" Device(tensor_cores::no_tensor) [] "using tensor cores";
     DoublePrecision "double-precision" Device(double::check) [] "float in place of double";
     Layout "layout" Device(tensor_cores::layout) [] "channels_last";

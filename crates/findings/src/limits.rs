@@ -5,7 +5,7 @@ use ::program::Framework;
 use rustc_hash::FxHashMap;
 
 use super::words::seen_at;
-use super::{Finding, Occurrence, Says, Scope, Severity, declared};
+use super::{Finding, Occurrence, Rule, Says, Scope, Severity, declared};
 use super::{configs, optimizer};
 use crate::thresholds;
 use activity::occupancy::Limit;
@@ -62,7 +62,11 @@ pub(super) fn latency(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         true => has_any(full(scope, it), ATTENTION) && it.row.class == Class::Latency,
         false => it.id == most.id,
     });
-    let (taken, roof) = (time(&its), its.iter().map(|it| at_roof(it)).sum::<Ns>());
+    let roof = |it: &Config| {
+        let seen = &it.row.counted;
+        it.at_roof([seen.dram, seen.tensor, seen.issue])
+    };
+    let (taken, roof) = (time(&its), its.iter().map(|it| roof(it)).sum::<Ns>());
     let why = match most.row.limit.as_str() {
         NO_PEAK => String::new(),
         why => format!(": {why}"),
@@ -97,8 +101,9 @@ pub(super) fn latency(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
                 _ if adds.is_some() => ATOMIC,
                 _ if is_of_library(full(scope, most)) => OF_LIBRARY,
                 Some(limit) => more_warps(limit),
+                None if most.shape.static_shared + most.shape.dynamic_shared > 0 => BANKS,
                 None =>
-                    "Let neighbouring threads read neighbouring addresses, and raise occupancy or parallelism.",
+                    "Let neighbouring threads read neighbouring addresses, and more warps or loads be under way.",
             }
         ),
         change: match is_attention {
@@ -121,29 +126,24 @@ fn adding(scope: &Scope, it: &Config, seen: Option<&LineShare>) -> Option<String
 /// What libraries call kernels that do all of attention.
 const ATTENTION: &str = "sdpa fmha flash_fwd flash_bwd";
 const MASKED: &str = "Where a mask only hides what comes later, say is_causal=True in place of attn_mask: half of the scores are left out then.";
+const BANKS: &str = "Let neighbouring threads read neighbouring addresses. In shared memory they may meet in one bank, which --stalls tells: rows of a tile one longer help then.";
 const ATOMIC: &str = "Atomic additions to few addresses wait for one another: add up within a block first (tl.sum, shared memory), and then once a block.";
 const OF_LIBRARY: &str =
     "It is a library's: other sizes, layouts or options choose another kernel.";
-
-/// What a kernel takes at its roof, where the busier of memory and arithmetic is busy all the time.
-fn at_roof(it: &Config) -> Ns {
-    let seen = &it.row.counted;
-    let busy = [seen.dram, seen.tensor, seen.issue].into_iter().flatten();
-    let busy = busy.map(|it| it.value).fold(0.0, f64::max).min(1.0);
-    (busy * it.row.total_ns as f64) as Ns
-}
 
 /// Kernels of which few warps are on an SM, because of what each block takes, or of a grid of few small blocks. Libraries' products of matrices and Triton's run so by
 /// design; of others no launch says whether they wait, so it is a remark.
 pub(super) fn few_warps(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let info = &scope.trace.devices()[f.index].info;
-    let warps = |it: &Config| (resident(it) * f64::from(info.max_warps_per_sm)).round() as u32;
+    let warps = |it: &Config| (it.resident() * f64::from(info.max_warps_per_sm)).round() as u32;
     // Of what takes most of the time two for each scheduler are few, too. Where nearly all of it is one kernel, or blocks of a warp
     // or two take all places for blocks, half of the warps are.
     let takes = |it: &Config, part: f64| f.part(it.row.total_ns) >= part;
     let few = |it: &Config| match by_block(it) {
         Some(Limit::Blocks) => info.max_warps_per_sm / 2 + 1,
-        Some(Limit::Registers) if takes(it, NEARLY) => info.max_warps_per_sm / 2 + 1,
+        Some(Limit::Registers) if takes(it, thresholds::NEARLY_ALL) => {
+            info.max_warps_per_sm / 2 + 1
+        }
         _ => thresholds::FEW_WARPS + u32::from(takes(it, thresholds::COMPUTE_SHARE)),
     };
     let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
@@ -162,7 +162,7 @@ pub(super) fn few_warps(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     // With all the warps that fit it could be faster by so much, and by no more.
-    let idle = |it: &&Config| (1.0 - resident(it)) * it.row.total_ns as f64;
+    let idle = |it: &&Config| (1.0 - it.resident()) * it.row.total_ns as f64;
     let idle = all.iter().map(idle).sum::<f64>() as Ns;
     let said = waits(scope, most).and_then(|it| it.sentence());
     let said = said.map_or(UNKNOWN.to_owned(), |it| format!("It {it}"));
@@ -172,13 +172,11 @@ pub(super) fn few_warps(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     };
     let (held, name) = (warps(most), name(scope, most));
     let held = format!("{held} of {}", info.max_warps_per_sm);
-    let leads = takes(most, NEARLY) && most.row.fill.waves.is_some_and(|it| it > 1.0);
+    let leads = takes(most, thresholds::NEARLY_ALL) && most.row.fill.waves > Some(1.0);
+    let why = format!("all in {name}: {held} warps fit an SM, limited by {by}");
     Some(Finding {
         severity: Severity::Info,
-        says: leads.then(|| {
-            let why = format!("all in {name}: {held} warps fit an SM, limited by {by}");
-            Says::of_kernels(f, why)
-        }),
+        says: leads.then(|| Says::of_kernels(f, why)),
         title: format!(
             "few warps on an SM, limited by {by}: {held} in {name}, which takes {} ({})",
             duration(most.row.total_ns),
@@ -188,9 +186,6 @@ pub(super) fn few_warps(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         ..scope.found(f.span_ns, idle, &configs::places(scope, f, &all))
     })
 }
-
-/// So much of the time is nearly all of it.
-const NEARLY: f64 = 0.9;
 
 /// What is said where that is not known.
 const UNKNOWN: &str = "Only --counters or --stalls say whether it waits";
@@ -204,11 +199,6 @@ fn waits(scope: &Scope, it: &Config) -> Option<KernelStalls> {
 fn waits_inside(scope: &Scope, it: &Config) -> Option<bool> {
     let mix = waits(scope, it)?.mix;
     Some(mix.share(mix.memory + mix.sm) >= thresholds::FEW_WARPS_WAIT)
-}
-
-/// The part of an SM's warps that are there: a grid that does not fill all places brings fewer than fit.
-fn resident(it: &Config) -> f64 {
-    it.row.fill.occupancy.unwrap_or(1.0) * it.row.fill.waves.unwrap_or(1.0).min(1.0)
 }
 
 /// What leaves few warps on an SM, and what brings more. That a grid is small is told of kernels that were seen waiting alone.
@@ -257,33 +247,43 @@ fn is_by_design(scope: &Scope, name: &str) -> bool {
             && matches!(scope.framework(), Framework::PyTorch | Framework::Jax)
 }
 
-/// So many threads for each number that was copied to or from the GPU are far more than there is data.
-const THREADS_EACH: f64 = 8.0;
-
-/// Grids of far more threads than the program has numbers, whose blocks end at once: most find nothing to do.
+/// Grids of blocks that end at once: of far more threads than the program has numbers, or near no peak by counters.
 pub(super) fn oversized(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let copied = scope.copies(f).iter().map(|it| it.2.bytes).sum::<u64>();
     let numbers = copied as f64 / size_of::<f32>() as f64;
     let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
-    let is_one = |it: &Config| it.ends_at_once() && it.threads() >= THREADS_EACH * numbers;
-    all.retain(|it| numbers > 0.0 && is_one(it));
-    let most = *all.first()?;
-    // If all blocks took the same, those with data would take so much.
-    let idle = |it: &&Config| (1.0 - numbers / it.threads()) * it.row.total_ns as f64;
-    let idle = all.iter().map(idle).sum::<f64>() as Ns;
-    cases::LARGE_SHARE.is_reached_by(f.part(idle)).then(|| Finding {
+    all.retain(|it| it.has_tiny_blocks() || it.exceeds(numbers));
+    let saved = |it: &&Config| it.row.total_ns - it.in_fewer_blocks(numbers);
+    let (most, saved) = (*all.first()?, all.iter().map(saved).sum());
+    if !cases::LARGE_SHARE.is_reached_by(f.part(saved)) {
+        return None;
+    }
+    let numbers = units::count(numbers as u64);
+    let (why, advice, instead_of): (_, _, &[Rule]) = match most.has_tiny_blocks() {
+        true => ("near no peak".to_owned(), DO_MORE, &[Rule::LatencyBound]),
+        false => (
+            format!("the program copied {numbers} numbers at most"),
+            AS_DATA,
+            &[],
+        ),
+    };
+    let time = most.row.total_ns;
+    Some(Finding {
+        instead_of,
         title: format!(
-            "{} threads of {} end at once: the program copied {} numbers at most, and it takes {} ({})",
+            "{} threads in blocks of {} that end at once: {} ({}); {why}",
             units::count(most.threads() as u64),
             name(scope, most),
-            units::count(numbers as u64),
-            duration(most.row.total_ns),
-            percent(f.part(most.row.total_ns)),
+            duration(time),
+            percent(f.part(time)),
         ),
-        advice: "Launch as many blocks as the data needs: divide its size by the threads of a block, rounded up.".to_owned(),
-        ..scope.found(f.span_ns, idle, &configs::places(scope, f, &all))
+        advice: advice.to_owned(),
+        ..scope.found(f.span_ns, saved, &configs::places(scope, f, &all))
     })
 }
+
+const DO_MORE: &str = "Let each block do more: a loop over many elements, larger blocks (in Triton more rows a program, fewer num_warps).";
+const AS_DATA: &str = "Launch as many blocks as the data needs: divide its size by the threads of a block, rounded up.";
 
 /// Grids whose last wave leaves room for many blocks, near no peak. Without counters nobody knows whether anything waits for that wave.
 pub(super) fn tail(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {

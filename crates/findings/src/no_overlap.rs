@@ -2,9 +2,7 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{
-    At, Copied, Finding, Occurrence, Says, Scope, Severity, configs, declared, longest_first,
-};
+use super::{Copied, Finding, Says, Scope, Severity, configs, declared, longest_first};
 use ::program::Framework;
 use activity::units::percent;
 use activity::{Ns, Place, Span};
@@ -68,7 +66,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         true => format!(", though queued ahead on {} streams", copies.lanes.len()),
         false => String::new(),
     };
-    let found = scope.found(f.span_ns, most, &placed(copies.at));
+    let found = scope.found(f.span_ns, most, &longest_first(copies.at));
     Some(Finding {
         title: format!(
             "{} run one after another{ahead}: {} of the possible overlap is used",
@@ -115,16 +113,14 @@ fn in_chunks(scope: &Scope, f: &DeviceFigures, engines: &Engines) -> Option<Find
     let names: FxHashSet<_> = kernels.iter().map(|it| it.shape.name).collect();
     let are_once = names.len() as u64 == f.kernels;
     // Half of a grid fills the GPU, too.
-    let is_large = kernels
-        .first()
-        .is_some_and(|it| it.row.fill.waves.is_some_and(|it| it >= 2.0));
+    let is_large = kernels.first()?.row.fill.waves >= Some(2.0);
     let is_own = scope.planned.is_none() && scope.framework() == Framework::Cuda;
     let is_one = is_own && are_once && is_large && copies.are_pinned() && !scope.is_managed(f);
     let saving = engines.hideable();
     if !is_one || !cases::WARNING_SHARE.is_reached_by(f.part(saving)) {
         return None;
     }
-    let found = scope.found(f.span_ns, saving, &placed(copies.at));
+    let found = scope.found(f.span_ns, saving, &longest_first(copies.at));
     Some(Finding {
         severity: Severity::Info,
         title: format!("{} run one after another, in one batch", engines.text()),
@@ -181,14 +177,6 @@ fn has_nothing_beside(scope: &Scope, f: &DeviceFigures, computes: bool) -> bool 
         .filter_map(|((lane, row), _)| graph.op_at(lane, row));
     let is_one_graph = || edits::is_one_graph(scope.trace, graph, ops);
     cases::ONE_BATCH.holds(has_one_batch) || cases::ONE_GRAPH.holds(is_one_graph())
-}
-
-fn placed(at: Vec<(Ns, At)>) -> Vec<Occurrence> {
-    longest_first(
-        at.into_iter()
-            .map(|it| (it.0, Occurrence::Row(it.1)))
-            .collect(),
-    )
 }
 
 /// Idle time that would go, too, as other batches are there.

@@ -337,9 +337,15 @@ fn none_yet<A, T>(of: &[A]) -> Arc<[OnceLock<T>]> {
 }
 
 /// Places by how long each took.
-pub(super) fn longest_first(mut at: Vec<(Ns, Occurrence)>) -> Vec<Occurrence> {
+pub(super) fn longest_first(mut at: Vec<(Ns, impl Into<Occurrence>)>) -> Vec<Occurrence> {
     at.sort_by_key(|it| Reverse(it.0));
-    at.into_iter().map(|it| it.1).collect()
+    at.into_iter().map(|it| it.1.into()).collect()
+}
+
+impl From<At> for Occurrence {
+    fn from(at: At) -> Occurrence {
+        Occurrence::Row(at)
+    }
 }
 
 /// Where something was seen.

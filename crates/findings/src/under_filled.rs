@@ -9,7 +9,8 @@ use activity::{NameId, Ns, ShapeId, Span, What, occupancy};
 use causes::{Bound, Cause};
 use figures::busy::{KernelTime, mostly};
 use figures::communication::is_communication;
-use figures::configs::{Config, LANES, WARP_THREADS, threads_of};
+use figures::configs::{Config, LANES, WARP_THREADS, take_as_long_with_twice, threads_of};
+use figures::host_copies::faults_in;
 use figures::stream_order::chained;
 
 /// A part of the time that is nearly all of it.
@@ -236,11 +237,7 @@ impl<'s, 'a> Kernels<'s, 'a> {
             return 0;
         };
         let kernel = self.scope.trace.lanes()[lane].span(row);
-        let from = self.pages.partition_point(|it| it.end <= kernel.start);
-        let within = self.pages[from..].iter();
-        let within = within.take_while(|it| it.start < kernel.end);
-        let fault = |it: &Span| Span::new(it.start - cases::FAULT_MAX.value(), it.end);
-        Span::union_len(within.map(|it| fault(it).intersect(kernel)).collect())
+        faults_in(&self.pages, kernel)
     }
 
     /// Whether blocks are no matter of a kernel.
@@ -260,16 +257,7 @@ impl<'s, 'a> Kernels<'s, 'a> {
     fn take_as_long(&self, kernel: NameId) -> bool {
         let sizes = self.sizes.iter().filter(|it| it.0.0 == kernel);
         let sizes: Vec<(u64, (Ns, Ns))> = sizes.map(|(&(_, blocks), &it)| (blocks, it)).collect();
-        let all: Ns = sizes.iter().map(|it| it.1.0).sum();
-        let mean = |(sum, count): (Ns, Ns)| sum as f64 / count as f64;
-        let usual: Vec<_> = sizes.iter().filter(|it| it.1.0 * 4 >= all).collect();
-        let are_alike = |few: &(u64, (Ns, Ns)), many: &(u64, (Ns, Ns))| {
-            let ratio = mean(many.1) / mean(few.1);
-            many.0 >= 2 * few.0 && (0.9..=1.0 / 0.9).contains(&ratio)
-        };
-        usual
-            .iter()
-            .any(|few| usual.iter().any(|many| are_alike(few, many)))
+        take_as_long_with_twice(&sizes)
     }
 
     /// What to do, and how that is called as a cure.

@@ -484,7 +484,8 @@ impl Split {
             };
             *self.host_by.entry(doing()).or_default() += inside;
         }
-        let is_known = piece.cause.is_of_host() && piece.cause != Cause::Unknown;
+        let is_open = matches!(piece.cause, Cause::LateStart | Cause::Unknown);
+        let is_known = piece.cause.is_of_host() && !is_open;
         let is_unseen = || causes.makes(next, piece) && !causes.first_use().seen.contains(&next);
         if doing() == CpuWork::Build && is_unseen() {
             self.unseen += time;

@@ -91,9 +91,6 @@ pub(super) const TOO_LITTLE: &str = "too little to judge";
 /// And one of copies alone: what they are for was not recorded.
 pub(super) const NO_KERNEL: &str = "no kernel was recorded";
 
-/// Why a GPU idles that was given work in time.
-const LATE: &str = "in work that starts late, though launched in time";
-
 /// How to see what is in graphs that were recorded as a whole.
 const BY_NODE: &str =
     "recorded by node, graphs show what is in them (nsys --cuda-graph-trace=node)";
@@ -139,14 +136,7 @@ impl Told<'_> {
                 )
             }
             Bound::Peer => self.peer(),
-            Bound::Unknown => {
-                let late = self.split.late;
-                let (class, why, part) = match 2 * late > self.split.time_of(Bound::Unknown) {
-                    true => ("late starts", LATE, share(late, self.split.whole())),
-                    false => ("unknown", "for no recorded reason", self.part),
-                };
-                self.idle(class, part, &[why.to_owned(), String::new()])
-            }
+            Bound::Unknown => self.unknown(),
             Bound::Nothing => self.nothing(),
         };
         printable(&text)

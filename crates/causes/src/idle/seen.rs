@@ -16,7 +16,6 @@ impl Cause {
                 | Cause::Stream
                 | Cause::HostFunction
                 | Cause::Process
-                | Cause::LateStart
                 | Cause::EngineChange
                 | Cause::Queued
                 | Cause::Profiler

@@ -175,6 +175,29 @@ fn blocks_of_one_warp_that_leave_schedulers_without_one_are_told() {
     assert_eq!(of(56, 64), None);
 }
 
+/// An SM of an H200 holds two blocks of 1,024 threads: 39,600 are 150 waves. In 0.1 ms each takes 0.7 us.
+#[test]
+fn blocks_of_next_to_no_work_are_told_by_counters() {
+    let of = |rule, tenths, dram| {
+        let mut busy = Busy::default();
+        for _ in 0..20 {
+            busy.kernel("weigh", 39_600, tenths, Some([dram, 0.0, 0.3]));
+        }
+        busy.found(rule)
+    };
+    let it = of("oversized-grid", 1, 0.1).expect("found");
+    it.title.must_begin(
+        "40,550,400 threads in blocks of weigh that end at once: 2.00 ms (100 %); near no peak",
+    );
+    // At the memory's speed a tenth is left.
+    assert_eq!(it.bound_ns, 1_800_000);
+    assert_eq!(of("latency-bound", 1, 0.1), None);
+    // What works for a while is another matter, and what memory bounds is none.
+    assert_eq!(of("oversized-grid", 10, 0.1), None);
+    assert!(of("latency-bound", 10, 0.1).is_some());
+    assert_eq!(of("oversized-grid", 1, 0.9), None);
+}
+
 /// On the same card six blocks of 256 threads fit an SM, 168 in all: 16,800 blocks are a hundred waves. In 50 us each takes 0.5.
 #[test]
 fn grids_far_larger_than_the_data_are_told() {
@@ -192,7 +215,7 @@ fn grids_far_larger_than_the_data_are_told() {
     // 4,300,800 threads for 262,144 numbers: fifteen of sixteen have nothing to do.
     let it = of(50_000, 1 << 20).expect("found");
     it.title.must_begin(
-        "4,300,800 threads of add end at once: the program copied 262,144 numbers at most",
+        "4,300,800 threads in blocks of add that end at once: 500 µs (24 %); the program copied 262,144 numbers at most",
     );
     assert_eq!(it.bound_ns, 469_523);
     // With a number for each thread, and where each block works for a while, nothing is wrong.

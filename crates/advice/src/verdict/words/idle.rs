@@ -20,6 +20,9 @@ use trace::describe::host_name;
 const BEHIND: f64 = 0.9;
 const PAGES_MAX: f64 = 0.05;
 
+/// Why a GPU idles that was given work in time.
+const LATE: &str = "in work that starts late, though launched in time";
+
 /// Why kernels are likely compiled where no record shows it.
 const FIRST: &str = "before first launches";
 
@@ -58,6 +61,16 @@ impl Told<'_> {
             "" => text,
             name => format!("{text} {}", cut_to(name, &text)),
         }
+    }
+
+    /// Idle time that no record explains, and yet may have a name.
+    pub(super) fn unknown(&self) -> String {
+        let late = self.split.late;
+        let (class, why, part) = match 2 * late > self.split.time_of(Bound::Unknown) {
+            true => ("late starts", LATE, share(late, self.split.whole())),
+            false => ("unknown", "for no recorded reason", self.part),
+        };
+        self.idle(class, part, &[why.to_owned(), String::new()])
     }
 
     pub(super) fn first_calls(&self) -> [String; 2] {

@@ -153,6 +153,10 @@ impl Walk<'_, '_> {
         };
         let unknown = || match self.process_before() {
             Some(op) => (Cause::Process, Culprit::Op(op), Certainty::Likely),
+            // Of a graph other nodes may have run, whose records are missing.
+            None if self.of.graph.calls.kind[call as usize] == CallKind::GraphLaunch => {
+                (Cause::Unknown, Culprit::Call(call), Certainty::Unknown)
+            }
             None => (Cause::LateStart, Culprit::Call(call), Certainty::Unknown),
         };
         let (cause, culprit, certainty) = what.unwrap_or_else(unknown);
