@@ -124,7 +124,7 @@ fn in_chunks(scope: &Scope, f: &DeviceFigures, engines: &Engines) -> Option<Find
     Some(Finding {
         severity: Severity::Info,
         title: format!("{} run one after another, in one batch", engines.text()),
-        advice: "Where a part of the data gives a part of the result, work in chunks, each on a stream of its own. One then copies while another computes.".to_owned(),
+        advice: "Where parts of the data give parts of the result, work in chunks, each on its own stream. One then copies while another computes.".to_owned(),
         cure: "working in chunks",
         refused: Some("how finely the work can be cut is not known".to_owned()),
         ..found

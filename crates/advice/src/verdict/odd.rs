@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{Bound, scope};
 use activity::stats;
-use activity::text::{NAME_MAX, counted, cut_middle};
+use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{count as group, duration, percent, share};
 use activity::{Ns, Span};
 use causes::asleep;
