@@ -11,8 +11,7 @@ use causes::Group;
 use causes::graph::Graph;
 use causes::stacks::LineShare;
 use figures::Peaks;
-use findings::no_cure::UNTRACED;
-use findings::{COMPILING, Finding, Rule, Says, Scope, Severity};
+use findings::{Finding, Rule, Says, Scope, Severity};
 use trace::SourceKind;
 use trace::testing::{Scene, Sentence, pinned, place};
 
