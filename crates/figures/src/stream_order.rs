@@ -4,7 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use activity::{Activity, Ns, Span, What, occupancy};
 use causes::Causes;
-use causes::graph::{CallId, Graph, NONE, OpId};
+use causes::graph::{CallId, CallKind, Graph, NONE, OpId};
 use causes::stacks::StackCounts;
 use trace::{LaneId, Trace};
 
@@ -36,13 +36,13 @@ pub struct StreamOrder {
 
 impl StreamOrder {
     /// Of what starts on a device within `window`. `events` are the calls that make a stream wait for an event, in order.
-    pub fn of<'c>(
+    pub fn of(
         trace: &Trace,
         causes: &Causes<'_>,
         device: usize,
         window: Span,
         default: LaneId,
-        events: impl FnOnce() -> &'c [CallId],
+        events: &[CallId],
     ) -> Self {
         let (graph, lanes) = (causes.graph(), trace.lanes());
         let (ops, calls) = (&graph.ops, &graph.calls);
@@ -57,7 +57,6 @@ impl StreamOrder {
         let all = ops.of_device(device).iter().filter(|&&op| is_looked_at(op));
         let mut issued: Vec<(CallId, OpId)> = all.map(|&op| (ops.call[op as usize], op)).collect();
         issued.sort_unstable();
-        let events = events();
         let mut streams: FxHashMap<LaneId, Beside> = FxHashMap::default();
         let mut seen = StackCounts::default();
         let mut behind: Option<(CallId, OpId)> = None;
@@ -78,8 +77,7 @@ impl StreamOrder {
                 stream.is_free |= span.start + CLOCK < end;
                 let is_ready = calls.end[call as usize] < end
                     && stream.end <= ops.start[source as usize] + CLOCK;
-                let is_told = events.partition_point(|&it| it <= before)
-                    < events.partition_point(|&it| it < call);
+                let is_told = is_told(events, before, call);
                 let waits = is_ready && span.start - end <= JUST_BEHIND;
                 if waits && !cases::EVENT_ORDERS.holds(is_told) {
                     stream.waits.push(source);
@@ -128,30 +126,55 @@ impl StreamOrder {
     }
 }
 
-/// Streams with kernels alike of which each was told to wait, by an event, for the one before on another stream: at least so many,
-/// and so many of ten kernels.
+/// The calls that make a stream wait for an event, in order.
+pub fn event_waits(trace: &Trace, graph: &Graph) -> Vec<CallId> {
+    let is_one = |&call: &CallId| {
+        graph.calls.kind[call as usize] == CallKind::Other
+            && graph.function(trace, call).contains("StreamWaitEvent")
+    };
+    (0..graph.calls.len() as CallId).filter(is_one).collect()
+}
+
+/// Whether a stream was told to wait for an event between two calls.
+fn is_told(events: &[CallId], before: CallId, call: CallId) -> bool {
+    events.partition_point(|&it| it <= before) < events.partition_point(|&it| it < call)
+}
+
+/// So many streams are chained, and so many of ten of their kernels wait.
 const CHAINED_STREAMS: usize = 3;
 const CHAINED_OF_TEN: usize = 9;
 
-/// How many streams run such kernels (lanes and rows of them) one after another, because each waits for one on another stream.
+/// How many streams run kernels alike (lanes and rows of them) one after another: each is launched behind a wait for an event, and
+/// begins when the one launched before, on another stream, has just ended.
 pub fn chained(
     trace: &Trace,
     graph: &Graph,
+    events: &[CallId],
     kernels: impl Iterator<Item = (LaneId, usize)>,
 ) -> Option<usize> {
+    let ops = &graph.ops;
     let name = |op: OpId| match graph.what(trace, op) {
         What::Kernel(it) => Some(trace.shape(it.shape).name),
         _ => None,
     };
-    let (mut lanes, mut waits, mut all) = (FxHashSet::default(), 0, 0);
-    for (lane, row) in kernels {
-        let op = graph.op_at(lane, row)?;
-        let start = graph.ops.start[op as usize];
-        let is_before =
-            |on: OpId| start - graph.ops.end[on as usize] <= JUST_BEHIND && name(on) == name(op);
-        lanes.insert(lane);
-        waits += usize::from(graph.awaited(trace, op).any(is_before));
-        all += 1;
-    }
-    (lanes.len() >= CHAINED_STREAMS && waits * 10 >= all * CHAINED_OF_TEN).then_some(lanes.len())
+    let issued = |(lane, row)| {
+        Some((
+            ops.call[graph.op_at(lane, row)? as usize],
+            graph.op_at(lane, row)?,
+        ))
+    };
+    let mut issued: Vec<(CallId, OpId)> = kernels.filter_map(issued).collect();
+    issued.sort_unstable();
+    let lane = |op: OpId| ops.lane[op as usize];
+    let waits = issued.windows(2).filter(|two| {
+        let [(call, before), (next, op)] = [two[0], two[1]];
+        let behind = ops.start[op as usize] - ops.end[before as usize];
+        lane(before) != lane(op)
+            && name(before) == name(op)
+            && (-CLOCK..=JUST_BEHIND).contains(&behind)
+            && is_told(events, call, next)
+    });
+    let is_chain = waits.count() * 10 >= issued.len() * CHAINED_OF_TEN;
+    let lanes: FxHashSet<u32> = issued.iter().map(|it| lane(it.1)).collect();
+    (lanes.len() >= CHAINED_STREAMS && is_chain).then_some(lanes.len())
 }

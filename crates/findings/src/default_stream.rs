@@ -8,16 +8,22 @@ use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope};
 use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{count, duration, percent};
 use activity::{Span, What};
-use causes::graph::{CallId, CallKind, NONE};
+use causes::graph::NONE;
 use causes::{Bound, Cause};
 use figures::stream_order::StreamOrder;
 use trace::describe;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let default = describe::default_stream(scope.trace, f.index)?;
-    let events = || &scope.program.event_waits.get_or_init(|| event_waits(scope))[..];
     let window = scope.window_on(f.index).unwrap_or(f.span);
-    let order = StreamOrder::of(scope.trace, scope.causes, f.index, window, default, events);
+    let order = StreamOrder::of(
+        scope.trace,
+        scope.causes,
+        f.index,
+        window,
+        default,
+        scope.event_waits(),
+    );
     let waits: usize = order.streams.values().map(|it| it.waits.len()).sum();
     let streams = order.streams.len();
     let is_often = cases::LOOP_MIN.is_reached_by(waits);
@@ -71,14 +77,4 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         instead_of: &[Rule::UnderFilledGpu],
         ..scope.found(f.span_ns, saving, &at)
     })
-}
-
-/// The calls that make a stream wait for an event, in order.
-fn event_waits(scope: &Scope) -> Vec<CallId> {
-    let graph = scope.causes.graph();
-    let is_one = |&call: &CallId| {
-        graph.calls.kind[call as usize] == CallKind::Other
-            && (graph.function(scope.trace, call)).contains("StreamWaitEvent")
-    };
-    (0..graph.calls.len() as CallId).filter(is_one).collect()
 }

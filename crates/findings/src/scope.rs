@@ -11,10 +11,12 @@ use activity::units::share;
 use activity::{Activity, Copy, Direction, Ns, Span, What};
 use causes::asleep::Slept;
 use causes::evidence::{EVIDENCE_MAX, Evidence};
+use causes::graph::CallId;
 use causes::stacks::LineShare;
 use causes::{Causes, Gap, Group, Piece, Pieces};
 use figures::configs::Config;
 use figures::lost::Lost;
+use figures::stream_order::event_waits;
 use figures::turns::Turns;
 use figures::watching::WatchingCost;
 use figures::{DeviceFigures, Peaks};
@@ -317,6 +319,12 @@ impl Scope<'_> {
     /// The source files of the program that can be read here, that of the line that was seen first.
     pub(super) fn sources<'l>(&self, seen: Option<&'l LineShare>) -> Sources<'l> {
         Sources::of(self.trace, &self.program.files, seen)
+    }
+
+    /// The calls that make a stream wait for an event, in order.
+    pub(super) fn event_waits(&self) -> &[CallId] {
+        let find = || event_waits(self.trace, self.causes.graph());
+        self.program.event_waits.get_or_init(find)
     }
 
     /// What the program calls CUDA through.

@@ -3,7 +3,6 @@
 use super::*;
 use activity::{
     Activity, Frame, RangeKind, SampleDef, SampledThread as SeenAt, Samples, Sampling, StackSample,
-    SyncKind,
 };
 use trace::testing::Sentence;
 
@@ -118,9 +117,6 @@ fn kernels_on_streams_that_wait_for_each_other_by_events_run_at_once_without_the
             let (at, stream) = (i * 10_000, 20 + i as u32 % 8);
             if waits && i > 0 {
                 scene.call("cudaStreamWaitEvent", at, at + 500);
-                let before = 20 + (i as u32 - 1) % 8;
-                let event = Some(before);
-                scene.sync(SyncKind::StreamWaitEvent, Some(stream), event, at, at + 500);
             }
             scene.call("cudaLaunchKernel", at + 1_000, at + 4_000);
             let begin = match waits {
@@ -136,7 +132,6 @@ fn kernels_on_streams_that_wait_for_each_other_by_events_run_at_once_without_the
                 begin + 300_000,
             );
             scene.call("cudaEventRecord", at + 5_000, at + 5_500);
-            scene.event(stream, stream, at + 5_000);
         }
         scene
     };
