@@ -14,17 +14,17 @@ use trace::Lane;
 pub(super) fn counted_in(steps: &Steps, window: Span, kind: usize) -> OfSteps {
     // The median of uneven steps is no part of what all of them take. Of others it is the length that the headline's share is of.
     let mean = window.len() / steps.steady.len().max(1) as Ns;
+    let median = steps.main().median_ns;
+    // Where many are far shorter, all of them take less than their number times the median: no saving may be above what there is.
+    let is_mean = steps.main().is_uneven || 10 * mean < 9 * median;
     OfSteps {
-        one: match steps.main().is_uneven {
-            true => mean,
-            false => steps.main().median_ns,
-        },
+        one: if is_mean { mean } else { median },
         all: window.len(),
         count: steps.steady.len(),
         of: kind,
         first: steps.steady.start,
         found: steps.spans.len(),
-        is_mean: steps.main().is_uneven,
+        is_mean,
     }
 }
 

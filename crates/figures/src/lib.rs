@@ -43,6 +43,7 @@ pub mod off_cpu;
 pub mod outliers;
 pub mod own_work;
 pub mod passes;
+pub mod recomputed;
 pub mod remarks;
 pub mod rows_of_tensors;
 pub mod serving;

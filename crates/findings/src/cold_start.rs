@@ -2,6 +2,7 @@
 
 mod again;
 
+use super::host_bound::COMPILES;
 use super::{Finding, Occurrence, Scope, Severity, longest_first};
 use ::program::{Framework, arch_option};
 use activity::units::{duration, share};
@@ -90,6 +91,7 @@ pub(super) fn check(scope: &Scope) -> Option<Finding> {
             duration(whole),
         ),
         advice: match is_each {
+            true if scope.framework() == Framework::Jax => COMPILES.0.to_owned(),
             true => ANEW.to_owned(),
             false => cold.advice(time, is_held),
         },

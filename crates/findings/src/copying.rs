@@ -3,7 +3,9 @@
 use super::limits::{full, launched_at, time};
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Rule, Says, Scope, configs};
+use activity::Ns;
 use activity::units::duration;
+use figures::communication::has_any;
 use figures::configs::Config;
 use figures::remarks::is_backward;
 
@@ -13,36 +15,33 @@ struct Copying {
     advice: &'static str,
     cure: &'static str,
     change: &'static str,
+    /// Words in names of kernels whose work goes with it.
+    with: &'static str,
     /// Whether it is of weights: an optimizer changes them, so that they have to be converted in each step.
     is_of_weights: bool,
 }
 
-const KINDS: [Copying; 3] = [
-    Copying {
-        is_its: |name| name.contains("CatArrayBatchedCopy"),
-        does: "torch.cat",
-        advice: "What grows by torch.cat is read and written anew each time. Make room for all of it once, and write each part into its place.",
-        cure: "writing into place",
-        change: "torch.cat: in place of it room that is made once",
-        is_of_weights: false,
-    },
-    Copying {
-        is_its: |name| name.contains("bfloat16_copy_kernel"),
-        does: "conversions to bfloat16",
-        advice: CONVERTS,
-        cure: "converting once",
-        change: "model.to: torch.bfloat16",
-        is_of_weights: true,
-    },
-    Copying {
-        is_its: |name| name.contains("::float16_copy_kernel"),
-        does: "conversions to float16",
-        advice: CONVERTS,
-        cure: "converting once",
-        change: "model.to: torch.float16",
-        is_of_weights: true,
-    },
-];
+macro_rules! kinds {
+    ($($its:literal $does:literal, $advice:expr, $cure:literal, $change:literal, $with:literal, $weights:literal;)*) => {
+        const KINDS: &[Copying] = &[$(Copying {
+            is_its: |name| name.contains($its),
+            does: $does,
+            advice: $advice,
+            cure: $cure,
+            change: $change,
+            with: $with,
+            is_of_weights: $weights,
+        }),*];
+    };
+}
+
+kinds! {
+    "CatArrayBatchedCopy" "torch.cat", "What grows by torch.cat is read and written anew each time. Make room for all of it once, and write each part into its place.", "writing into place", "torch.cat: in place of it room that is made once", "", false;
+    "bfloat16_copy_kernel" "conversions to bfloat16", CONVERTS, "converting once", "model.to: torch.bfloat16", "", true;
+    "::float16_copy_kernel" "conversions to float16", CONVERTS, "converting once", "model.to: torch.float16", "", true;
+    "direct_copy_kernel" "copies of tensors", "What is expanded, turned or cut is written anew by reshape, contiguous, clone or copy_. Where heads share keys and values, attention takes them as they are (enable_gqa).", "not copying tensors", "try scaled_dot_product_attention: enable_gqa=True in place of repeated keys and values; .reshape|.contiguous|.clone: leave out where a view does", "sdpa flash fmha attention", false;
+    "indexing_backward_kernel" "sums by index that sort first", "So do index_put_ with accumulate, the gradient of x[index], and scatter_add_ or index_add_ while algorithms have to be deterministic. Else index_add_, scatter_add_ and index_select add by atomics, without a sort.", "adding by atomics", "try torch.use_deterministic_algorithms: False; try .index_put_: index_add_, by atomics", "RadixSort arange_cuda_out div_trunc_kernel", false;
+}
 
 const CONVERTS: &str = "Autocast converts weights at each use. Where nothing trains them, convert the model once, before the loop.";
 
@@ -54,6 +53,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 impl Copying {
     fn found(&self, scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
+        let with = all.iter().filter(|it| has_any(full(scope, it), self.with));
+        let with: Ns = with.map(|it| it.row.total_ns).sum();
         all.retain(|it| (self.is_its)(full(scope, it)));
         let (taken, kernels) = (time(&all), configs::kernel_time(scope, f));
         let is_most = cases::MOST_OF_KERNELS.is_reached_by(kernels.share(taken));
@@ -84,7 +85,7 @@ impl Copying {
             instead_of: &[Rule::LatencyBound, Rule::MemoryChain],
             cure: self.cure,
             // Fewer kernels are waited for less.
-            beside_ns: f.idle_ns,
+            beside_ns: f.idle_ns + with,
             ..scope.found(f.span_ns, taken, &configs::places(scope, f, &all))
         })
     }

@@ -8,8 +8,8 @@ use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first
 use ::program::Framework;
 use activity::units::{duration, percent, share};
 use activity::{Frame, NameId, Ns, Span};
-use causes::graph::OpId;
-use causes::stacks::{LineShare, StackCounts};
+use causes::graph::{CallKind, OpId};
+use causes::stacks::{self, LineShare, StackCounts};
 use causes::{Bound, Group, Piece, first_use, is_mpi, needs};
 use figures::{gil, lines};
 use trace::describe::{host_name, is_input};
@@ -18,106 +18,42 @@ use trace::samples::short_file;
 /// What to do, how that is called where it is the cure, and the change of the source.
 type Cure = (&'static str, &'static str, &'static str);
 
-const TRACED: Cure = (
-    "A stack is taken for each operation, as anomaly detection does: that is for debugging.",
-    "switching that off",
-    "anomaly",
-);
+macro_rules! cures {
+    ($($name:ident $advice:expr, $cure:expr, $change:literal;)*) => {
+        $(pub(super) const $name: Cure = ($advice, $cure, $change);)*
+    };
+}
+
+cures! {
+    TRACED "A stack is taken for each operation, as anomaly detection does: that is for debugging.", "switching that off", "anomaly";
+    WORKERS "Its workers are too slow: use more of them (num_workers), let them load further ahead (prefetch_factor), or do less in them.", "", "workers";
+    INPUT "tf.data brings batches too slowly: map on more threads (num_parallel_calls), load ahead (prefetch), and keep what stays the same (cache).", "loading ahead with tf.data", "workers";
+    KEPT KEEP_WORKERS, "keeping the DataLoader's workers", "keep-workers";
+    LOADS "Prepare the next batch before the GPU needs it, in another thread or process.", "", "workers";
+    GIL "Python lets one thread at a time compute, and another one in after 5 ms: each launch waits for that. Let that thread's work be done by a process (multiprocessing).", "a process for that thread", "";
+    AWAITED "It waits there while the GPU works, too: for results, or for a thread that copies data to the GPU. Where it sleeps, wait by a call; keep what is copied each time on the GPU.", "waiting less there", "";
+    MANAGED "The program has managed memory: what the CPU touches of it moves page by page. Prefetch it (cudaMemPrefetchAsync), or copy from pinned memory to the device's own.", "cutting CPU work", "prefetch";
+    FETCHED "It works on what comes back from the GPU: launch the next step before that, or do that work there.", "cutting CPU work", "keep-work";
+    RANDOM "Random numbers are made on the CPU, and copied: the GPU makes them far faster.", "drawing numbers on the GPU", "random";
+    MADE "It is made on the CPU there, and copied: make it on the GPU (device=), and once where it stays the same.", "making it on the GPU", "made";
+    NATIVE "Make that function faster, or let it work beside the GPU, in another thread.", "cutting CPU work", "";
+    BLOCKED "There it waits for files, memory or other threads: do that less often, in larger pieces, or in another thread.", "waiting less there", "";
+    OUTPUT "It writes a file while the GPU waits: let another thread write, write less often, or leave out what waits for the disk (fsync).", "writing beside the GPU's work", "output";
+    OTHERS "There it waits for other threads or processes: see what those do, and have them begin earlier.", "waiting less for others", "";
+    LOADERS "There it waits for other processes, in PyTorch mostly a DataLoader's: more workers, kept alive (persistent_workers), that load further ahead.", MORE_WORKERS, "workers";
+    MPI "Processes exchange data through memory of the host, and the GPU waits for it. Hand device memory to a CUDA-aware MPI, and exchange the border while the GPU works on the inner part (MPI_Isend).", "overlapping communication", "";
+    DECODER "These frames come from the GPU's video decoder, which leaves no record: there the CPU waits for it. Decode several streams at once, or fewer frames.", "decoding several streams at once", "";
+    OTHER "Look at what the CPU does there: do less of it, do it earlier, or in another thread.", "cutting CPU work", "";
+    SEARCHES "cuDNN tries all its algorithms for each new size (torch.backends.cudnn.benchmark): switch that off, or bring inputs to one or a few sizes.", "not trying algorithms anew", "benchmark";
+    POOLED "Results of a multiprocessing pool are pickled and come through one pipe: write them into shared memory, send fewer bytes, or use a DataLoader.", "sharing memory with the pool", "pool-results";
+    COMPILES "It is compiled anew again and again. Jit a function once, outside of the step, keep sizes the same, and hand over as an ordinary argument what changes.", "compiling once", "anew";
+}
+
 /// Rules that tell of what stacks slow down, too.
 const SLOWED: &[Rule] = &[Rule::LaunchBound, Rule::SyncInLoop];
-const WORKERS: Cure = (
-    "Its workers are too slow: use more of them (num_workers), let them load further ahead (prefetch_factor), or do less in them.",
-    "",
-    "workers",
-);
-pub(super) const INPUT: Cure = (
-    "tf.data brings batches too slowly: map on more threads (num_parallel_calls), load ahead (prefetch), and keep what stays the same (cache).",
-    "loading ahead with tf.data",
-    "workers",
-);
 const MORE_WORKERS: &str = "using more DataLoader workers";
-const KEPT: Cure = (
-    KEEP_WORKERS,
-    "keeping the DataLoader's workers",
-    "keep-workers",
-);
 /// What to do where each epoch starts a DataLoader's workers.
 pub const KEEP_WORKERS: &str = "Each epoch starts the DataLoader's workers anew and ends them: keep them (persistent_workers). More of them take longer to start.";
-const LOADS: Cure = (
-    "Prepare the next batch before the GPU needs it, in another thread or process.",
-    "",
-    "workers",
-);
-const GIL: Cure = (
-    "Python lets one thread at a time compute, and another one in after 5 ms: each launch waits for that. Let that thread's work be done by a process (multiprocessing).",
-    "a process for that thread",
-    "",
-);
-const AWAITED: Cure = (
-    "It waits there while the GPU works, too: for results, or for a thread that copies data to the GPU. Where it sleeps, wait by a call; keep what is copied each time on the GPU.",
-    "waiting less there",
-    "",
-);
-pub(super) const MANAGED: Cure = (
-    "The program has managed memory: what the CPU touches of it moves page by page. Prefetch it (cudaMemPrefetchAsync), or copy from pinned memory to the device's own.",
-    "cutting CPU work",
-    "prefetch",
-);
-const FETCHED: Cure = (
-    "It works on what comes back from the GPU: launch the next step before that, or do that work there.",
-    "cutting CPU work",
-    "keep-work",
-);
-const RANDOM: Cure = (
-    "Random numbers are made on the CPU, and copied: the GPU makes them far faster.",
-    "drawing numbers on the GPU",
-    "random",
-);
-const MADE: Cure = (
-    "It is made on the CPU there, and copied: make it on the GPU (device=), and once where it stays the same.",
-    "making it on the GPU",
-    "made",
-);
-pub(super) const NATIVE: Cure = (
-    "Make that function faster, or let it work beside the GPU, in another thread.",
-    "cutting CPU work",
-    "",
-);
-pub(super) const BLOCKED: Cure = (
-    "There it waits for files, memory or other threads: do that less often, in larger pieces, or in another thread.",
-    "waiting less there",
-    "",
-);
-pub(super) const OUTPUT: Cure = (
-    "It writes a file while the GPU waits: let another thread write, write less often, or leave out what waits for the disk (fsync).",
-    "writing beside the GPU's work",
-    "output",
-);
-const OTHERS: Cure = (
-    "There it waits for other threads or processes: see what those do, and have them begin earlier.",
-    "waiting less for others",
-    "",
-);
-const LOADERS: Cure = (
-    "There it waits for other processes, in PyTorch mostly a DataLoader's: more workers, kept alive (persistent_workers), that load further ahead.",
-    MORE_WORKERS,
-    "workers",
-);
-const MPI: Cure = (
-    "Processes exchange data through memory of the host, and the GPU waits for it. Hand device memory to a CUDA-aware MPI, and exchange the border while the GPU works on the inner part (MPI_Isend).",
-    "overlapping communication",
-    "",
-);
-const DECODER: Cure = (
-    "These frames come from the GPU's video decoder, which leaves no record: there the CPU waits for it. Decode several streams at once, or fewer frames.",
-    "decoding several streams at once",
-    "",
-);
-const OTHER: Cure = (
-    "Look at what the CPU does there: do less of it, do it earlier, or in another thread.",
-    "cutting CPU work",
-    "",
-);
 
 /// Whether a range is PyTorch's wait for the processes that load its batches.
 fn is_worker(scope: &Scope, name: NameId) -> bool {
@@ -135,6 +71,21 @@ fn is_random(scope: &Scope, name: NameId) -> bool {
 fn is_decoder(scope: &Scope, name: &str) -> bool {
     let hands = name.starts_with("avcodec_") || name.starts_with("cuvid");
     hands && scope.has_name(|it| it.contains("NV12"))
+}
+
+/// Whether events are waited for all along, as is done to take times, and memory is taken and given back for it.
+fn searches(scope: &Scope, f: &DeviceFigures) -> bool {
+    let graph = scope.causes.graph();
+    let calls =
+        (0..graph.calls.len() as u32).filter(|&it| f.span.contains(graph.calls.start[it as usize]));
+    let of = |kind| {
+        calls
+            .clone()
+            .filter(|&it| graph.calls.kind[it as usize] == kind)
+            .count()
+    };
+    cases::LOOP_MIN.is_reached_by(of(CallKind::Memory))
+        && of(CallKind::WaitEvent) >= of(CallKind::Memory)
 }
 
 /// What is said of a call of the system that waits for others.
@@ -184,15 +135,17 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let (is_managed, on_fetched) = (scope.is_managed_at(f, gaps), 2 * work.on_fetched >= idle);
     let is_traced = scope.planned.is_none() && work.takes_stacks(scope);
     let is_gil = line.is_some() && gil::is_held(scope.trace, scope.causes, &work.before);
+    let searches = work.is_at(scope, "torch/nn/modules/conv.py", 2) && searches(scope, f);
     let why = match (is_traced, is_gil, &line) {
         (true, ..) => Some("much of it taking stacks, as anomaly detection does".to_owned()),
+        _ if searches => Some("most of it trying cuDNN's algorithms".to_owned()),
         (_, true, Some(it)) => Some(format!("waiting for the GIL, held by {}", it.culprit())),
         _ => None,
     };
     let by_name = most.and_then(|it| cure_by_name(scope, it, is_most));
     let awaits = !is_traced && line.is_some() && asleep::awaits_results(scope, f);
-    let bound = match is_traced {
-        // It also slows down launches, and waits behind each gradient.
+    let bound = match is_traced || searches {
+        // It also slows down launches, and waits behind each gradient or trial.
         true => f.idle_ns,
         false => bound(f, idle, is_managed, on_fetched || awaits),
     };
@@ -213,6 +166,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         (_, true, _) => GIL,
         _ if work.starts_workers(scope, line.as_ref()) => KEPT,
         (.., Some(cure)) => cure,
+        _ if searches => SEARCHES,
+        _ if work.is_at(scope, "jax/_src/compiler.py", 3) => COMPILES,
+        _ if work.unpickles(scope) => POOLED,
         _ if awaits => AWAITED,
         _ if line.as_ref().is_some_and(|it| it.is_blocked) => BLOCKED,
         _ if scope.sources(line.as_ref()).makes_and_moves() => MADE,
@@ -326,6 +282,27 @@ impl HostWork {
         let is_its = |it: &Frame| matches!(short_file(&it.file), "traceback.py" | "linecache.py");
         let taking = self.seen.filtered(scope.trace, is_its).all;
         taking > 2 && 5 * taking >= self.seen.all && scope.framework() == Framework::PyTorch
+    }
+
+    /// Whether one of so many samples saw it in a file.
+    fn is_at(&self, scope: &Scope, file: &str, of: u64) -> bool {
+        let there = self
+            .seen
+            .filtered(scope.trace, |it| short_file(&it.file) == file);
+        there.all > 2 && of * there.all >= self.seen.all
+    }
+
+    /// Whether it waits for a pool of processes while a thread of its own takes in what they have sent.
+    fn unpickles(&self, scope: &Scope) -> bool {
+        let is_its = |it: &Frame| short_file(&it.file) == "multiprocessing/connection.py";
+        self.is_at(scope, "multiprocessing/pool.py", 2) && {
+            let beside = self.before.iter().filter(|it| {
+                let launcher = scope.causes.launcher(it.1);
+                launcher.is_some_and(|at| stacks::runs_beside(scope.trace, at, it.0, is_its))
+            });
+            let taken: Ns = beside.map(|it| it.0.len()).sum();
+            2 * taken >= self.before.iter().map(|it| it.0.len()).sum()
+        }
     }
 
     /// Whether a DataLoader's workers are started and ended there: by what the line calls, or by a third of what it sees of loading.

@@ -474,6 +474,7 @@ rules! {
     OwnKernels "own-kernels" Device(own_kernels::check) [] "a library's kernel";
     Coalescing "coalescing" Device(coalescing::check) [] "coalescing once";
     Recomputing "recomputing" Device(recomputing::check) [] "a KV cache";
+    Checkpointing "checkpointing" Device(recomputing::checkpointed) [] "keeping activations";
     TrainingMode "training-mode" Device(training_mode::check) [] "";
     ExposedCommunication "exposed-communication" Device(exposed_collectives::check) [] "overlapping communication";
     PageMigration "page-migration" Device(migrations::check) [] "prefetching pages";

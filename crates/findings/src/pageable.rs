@@ -109,6 +109,11 @@ pub(super) fn check(scope: &Scope, figures: &DeviceFigures) -> Option<Finding> {
             refused: Some("what is moved once is not worth pinning".to_owned()),
             ..pins
         },
+        false if scope.sources(line.as_ref()).cuts_what_comes_back() => Finding {
+            advice: "All of it comes back, and the line keeps a part: cut that out on the GPU, before the copy. Pinning speeds up what is left.".to_owned(),
+            change: scope.change("cut", line.as_ref()),
+            ..pins
+        },
         false if is_same => Finding {
             advice: pins.advice + SAME,
             ..pins

@@ -1,10 +1,11 @@
-//! Passes of a model that go through all rows of the one before again, and a few new ones. So text is made without a KV cache.
+//! Passes of a model that go through all rows of the one before again, and a few new ones: so text is made without a KV cache.
+//! And blocks that run forward again in backward.
 
 use super::limits::{full, line_of, name};
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Says, Scope, configs};
 use activity::Ns;
-use activity::units::{count, share};
+use activity::units::{count, duration, percent, share};
 use causes::sum_by;
 use figures::communication::has_any;
 use figures::configs::Config;
@@ -57,5 +58,28 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             "each pass of the model goes through all rows again".to_owned(),
         )),
         ..found
+    })
+}
+
+/// Activation checkpointing, which trades time for memory.
+pub(super) fn checkpointed(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    let graph = scope.causes.graph();
+    let it = figures::recomputed::of(scope.trace, graph, f.index, f.span)?;
+    if !cases::LARGE_SHARE.is_reached_by(f.part(it.time)) {
+        return None;
+    }
+    let all = configs::of_device(scope, f).iter().collect::<Vec<_>>();
+    let took = format!("{} ({})", duration(it.time), percent(f.part(it.time)));
+    Some(Finding {
+        title: format!(
+            "blocks run forward a second time in backward (checkpoint.py), {} of {} times, for {took}",
+            count(it.again),
+            count(it.forward),
+        ),
+        advice: "Checkpointing throws activations away to save memory, and computes them again. Keep those of some blocks, or of all, where memory allows.".to_owned(),
+        change: scope.change("checkpoint", None),
+        says: Some(Says::of_kernels(f, format!("{} in running blocks forward again", percent(f.part(it.time))))),
+        beside_ns: f.idle_ns,
+        ..scope.found(f.span_ns, it.time, &configs::places(scope, f, &all))
     })
 }

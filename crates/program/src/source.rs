@@ -96,14 +96,35 @@ impl<'l> Sources<'l> {
 
     /// Whether the line that was seen makes a tensor of PyTorch that is no GPU's there, and hands it to a device.
     pub fn makes_and_moves(&self) -> bool {
-        let text = self.seen.and_then(|seen| {
-            let (_, text) = self.files.iter().find(|it| it.0 == seen.file)?;
-            text.lines().nth((seen.line as usize).checked_sub(1)?)
-        });
-        text.is_some_and(|text| {
+        self.line().is_some_and(|text| {
             let has = |words: &[&str]| words.iter().any(|it| text.contains(it));
             has(&MAKES) && has(&[".to(", ".cuda("]) && !has(&["device=\"cuda", "device='cuda"])
         })
+    }
+
+    /// Whether the line that was seen brings an array to the CPU, and cuts a part out of it there: `asnumpy(x)[::8]`.
+    pub fn cuts_what_comes_back(&self) -> bool {
+        let cuts = |text: &str, call: &str| {
+            let (_, rest) = text.split_once(call)?;
+            let (_, end) = arguments(rest)?;
+            let rest = rest.get(end + 1..)?.trim_start_matches(".numpy()");
+            let (index, _) = rest.strip_prefix('[')?.split_once(']')?;
+            Some(
+                index
+                    .split(',')
+                    .any(|it| it.contains(':') && it.trim() != ":"),
+            )
+        };
+        let calls = ["asnumpy(", ".get(", ".cpu("];
+        let line = self.line().unwrap_or_default();
+        calls.iter().any(|it| cuts(line, it) == Some(true))
+    }
+
+    /// The line that was seen.
+    fn line(&self) -> Option<&str> {
+        let seen = self.seen?;
+        let (_, text) = self.files.iter().find(|it| it.0 == seen.file)?;
+        text.lines().nth((seen.line as usize).checked_sub(1)?)
     }
 
     /// The call of a function at the line that was seen, else the only one in all files.
@@ -252,7 +273,9 @@ mod tests {
     #[test]
     fn a_tensor_that_is_made_and_then_moved_is_known_by_its_line() {
         let text = "mask = torch.full((n, n), -1).triu(1).to(x.device)\nmask = torch.full((n, n), -1)\n\
-            mask = torch.full((n, n), -1, device='cuda').to(y)\nx = x.to(y)\nx = torch.arange(n).cuda()\n";
+            mask = torch.full((n, n), -1, device='cuda').to(y)\nx = x.to(y)\nx = torch.arange(n).cuda()\n\
+            a = cupy.asnumpy(ice)[::2, ::2].copy()\na = ice.get()[:9]\na = f(x.cpu().numpy()[1:])\n\
+            a = cupy.asnumpy(ice[::2])\na = x.cpu()[0]\na = x.get()[:, 0]\na = x[1:].cpu().numpy()\n";
         let at = |line: u32| {
             let seen = LineShare {
                 file: "/x/train.py".to_owned(),
@@ -266,10 +289,13 @@ mod tests {
                 of: 9,
                 is_blocked: false,
             };
-            sources(text, Some(&seen)).makes_and_moves()
+            let sources = sources(text, Some(&seen));
+            (sources.makes_and_moves(), sources.cuts_what_comes_back())
         };
-        let found: Vec<u32> = (0..8).filter(|it| at(*it)).collect();
+        let found: Vec<u32> = (0..8).filter(|it| at(*it).0).collect();
         assert_eq!(found, [1, 5]);
+        let cut: Vec<u32> = (0..14).filter(|it| at(*it).1).collect();
+        assert_eq!(cut, [6, 7, 8]);
     }
 
     #[test]

@@ -503,6 +503,27 @@ pub fn works_beside(trace: &Trace, (process, thread): (usize, u32), span: Span) 
     working(trace, process, main_of(trace, process, thread), span).is_some()
 }
 
+/// Whether another thread of a process runs in such a function at a third of the looks in a stretch.
+pub fn runs_beside(
+    trace: &Trace,
+    (process, thread): (usize, u32),
+    span: Span,
+    is_such: impl Fn(&Frame) -> bool,
+) -> bool {
+    let (sampled, waits) = (
+        &trace.processes()[process].sampled,
+        main_of(trace, process, thread),
+    );
+    let all = sampled.within(waits, span).count();
+    let runs = |it| {
+        let looks = sampled.within(it, span).filter(|it| it.is_running);
+        let looks = looks.filter(|it| trace.stacks().frames(it.stack).any(&is_such));
+        3 * looks.count() >= all.max(1)
+    };
+    let threads = sampled.busiest(THREADS_MAX).into_iter();
+    threads.filter(|it| *it != waits).any(runs)
+}
+
 /// Whether a stack ends in a wait of Python's own for another thread, or for somebody from outside.
 fn waits_for_another(trace: &Trace, stack: StackId) -> bool {
     let innermost = trace.stacks().frames(stack).next();

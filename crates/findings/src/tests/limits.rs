@@ -457,9 +457,38 @@ fn what_grows_by_cat_and_what_autocast_converts_take_most_of_kernel_time() {
     assert_eq!(it.change[0].to_string(), "model.to: torch.bfloat16");
     assert_eq!(of(cat, 40, "gemm"), None);
     assert_eq!(of(half, 60, "multi_tensor_apply_kernel<FusedAdam>"), None);
-    // As it is made contiguous, a tensor keeps its type.
+    // As it is made contiguous, a tensor keeps its type. Attention reads what was made.
     let plain = "void at::native::elementwise_kernel<128, 4, at::native::direct_copy_kernel_cuda>";
-    assert_eq!(of(plain, 60, "gemm"), None);
+    let it = of(
+        plain,
+        60,
+        "cudnn_generated_fort_native_sdpa_sm80_flash_fprop",
+    )
+    .expect("most of it");
+    assert_eq!((it.bound_ns, it.beside_ns), (6_000_000, 4_000_000));
+    it.change[0].to_string().must_have("enable_gqa=True");
+    assert_eq!(of(plain, 40, "gemm"), None);
+}
+
+/// PyTorch's kernel that adds up by index in order, for 6 of 10 ms, beside the sort before it; and a sort alone.
+#[test]
+fn sums_by_index_that_sort_first_are_told() {
+    let sort = "cub::detail::radix_sort::DeviceRadixSortOnesweepKernel";
+    let of = |name: &str, tenths| {
+        let mut busy = Busy::default();
+        busy.kernel(name, 2_904, tenths, None);
+        busy.kernel(sort, 2_904, 30, None);
+        busy.kernel("gemm", 2_904, 70 - tenths, None);
+        busy.found("copy-kernels")
+    };
+    let sums = "void at::native::indexing_backward_kernel_stride_1<float>";
+    let it = of(sums, 60).expect("most of it");
+    assert_eq!((it.bound_ns, it.beside_ns), (6_000_000, 3_000_000));
+    it.change[0]
+        .to_string()
+        .must_have("use_deterministic_algorithms: False");
+    assert_eq!(of(sums, 30), None);
+    assert_eq!(of("void scatter_gather_elementwise_kernel", 60), None);
 }
 
 /// Each of three operations of Adam's formula goes through all parameters: two of 4.2 ms could go. One kernel of all of it does not, nor what

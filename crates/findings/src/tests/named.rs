@@ -766,6 +766,57 @@ fn who_waits_for_the_gil_is_told_who_holds_it() {
     cured("host-bound", &mut scene(5_210_000, false));
 }
 
+/// The launching thread waits for a pool of processes, while a thread of its own takes in what they send; or the pool itself is slow.
+#[test]
+fn results_that_come_pickled_through_a_pipe_are_told() {
+    let waits = [
+        ("/w/train.py", 52),
+        (
+            "/lib/python3.12/multiprocessing/pool.py#ApplyResult.get",
+            768,
+        ),
+        ("/lib/python3.12/threading.py#Condition.wait", 355),
+    ];
+    let takes = [
+        (
+            "/lib/python3.12/multiprocessing/pool.py#_handle_results",
+            595,
+        ),
+        ("/lib/python3.12/multiprocessing/connection.py#_recv", 395),
+    ];
+    let told = |runs| {
+        let threads = [(1, &waits[..], 40, false), (2, &takes[..], 40, runs)];
+        sick("host-bound", &mut seen(&threads)).advice
+    };
+    told(true).must_have("are pickled and come through one pipe");
+    told(false).must_lack("pickled");
+}
+
+/// In convolutions memory is taken and events are waited for all along; or nothing is.
+#[test]
+fn algorithms_that_cudnn_tries_anew_are_told() {
+    let told = |waits: i64| {
+        let conv = (
+            "/lib/site-packages/torch/nn/modules/conv.py#_conv_forward",
+            543,
+        );
+        let mut scene = seen(&[(1, &[("/w/name.py", 36), conv], 40, true)]);
+        for at in (0..waits).map(|i| i * 10_000_000 + 5_000_000) {
+            scene.call("cudaMalloc", at, at + 1_000);
+            scene.call("cudaEventSynchronize", at + 2_000, at + 3_000);
+        }
+        sick("host-bound", &mut scene)
+    };
+    let found = told(20);
+    found
+        .advice
+        .must_begin("cuDNN tries all its algorithms for each new size");
+    let why = found.says.expect("it is named").why;
+    assert_eq!(why, "most of it trying cuDNN's algorithms");
+    assert_eq!(told(0).says, None);
+    told(0).advice.must_lack("cuDNN");
+}
+
 /// The thread that launches, and another one, each ask a queue for more: nobody holds the GIL, and nobody works.
 #[test]
 fn who_waits_for_a_queue_does_not_wait_for_the_gil() {
