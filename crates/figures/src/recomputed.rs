@@ -28,15 +28,15 @@ pub struct Recomputed {
 
 /// Forward kernels in a row, without a backward one between.
 #[derive(Clone, Copy, Default)]
-struct Run {
+struct Forwards {
     count: u64,
     first: Ns,
     last: Ns,
 }
 
-/// What of a device's work within a stretch is computed again. There a first run of forward kernels is long, and short ones lie between
-/// backward ones: a second model that only runs forward does so before all of them.
-pub fn of(trace: &Trace, graph: &Graph, device: usize, span: Span) -> Option<Recomputed> {
+/// Finds what of a device's work within a stretch is computed again. A first run of forward kernels is long, and short ones lie between
+/// backward ones. A second model that only runs forward does so before all of them.
+pub fn find(trace: &Trace, graph: &Graph, device: usize, span: Span) -> Option<Recomputed> {
     let names = trace.names();
     let has = |words: &str| (0..names.len() as u32).any(|id| has_any(names.full(id), words));
     let (forward, backward) = *KINDS.iter().find(|it| has(it.1) && has(it.0))?;
@@ -50,7 +50,7 @@ pub fn of(trace: &Trace, graph: &Graph, device: usize, span: Span) -> Option<Rec
             }
         })
     };
-    let (mut runs, mut run, mut back) = (Vec::new(), Run::default(), 0);
+    let (mut runs, mut run, mut back) = (Vec::new(), Forwards::default(), 0);
     let ops = graph.ops.of_device(device).iter().copied();
     for op in ops.filter(|&op| span.contains(graph.ops.start[op as usize])) {
         let What::Kernel(kernel) = graph.what(trace, op) else {
@@ -71,10 +71,11 @@ pub fn of(trace: &Trace, graph: &Graph, device: usize, span: Span) -> Option<Rec
 }
 
 impl Recomputed {
-    fn of(runs: &[Run], back: u64) -> Option<Recomputed> {
+    fn of(runs: &[Forwards], back: u64) -> Option<Recomputed> {
         let longest = runs.iter().map(|it| it.count).max()?;
-        let is_long = |it: &&Run| 2 * it.count > longest && it.count > 2;
-        let sum = |those: &mut dyn Iterator<Item = &Run>| those.map(|it| it.count).sum::<u64>();
+        let is_long = |it: &&Forwards| 2 * it.count > longest && it.count > 2;
+        let sum =
+            |those: &mut dyn Iterator<Item = &Forwards>| those.map(|it| it.count).sum::<u64>();
         let forward = sum(&mut runs.iter());
         let between = forward - sum(&mut runs.iter().filter(is_long));
         let again = forward.saturating_sub(back);
@@ -111,7 +112,7 @@ mod tests {
         }
         let trace = scene.trace();
         let span = Span::new(0, Ns::MAX);
-        of(&trace, &Graph::new(&trace), 0, span)
+        find(&trace, &Graph::new(&trace), 0, span)
     }
 
     #[test]

@@ -46,7 +46,7 @@ cures! {
     OTHER "Look at what the CPU does there: do less of it, do it earlier, or in another thread.", "cutting CPU work", "";
     SEARCHES "cuDNN tries all its algorithms for each new size (torch.backends.cudnn.benchmark): switch that off, or bring inputs to one or a few sizes.", "not trying algorithms anew", "benchmark";
     POOLED "Results of a multiprocessing pool are pickled and come through one pipe: write them into shared memory, send fewer bytes, or use a DataLoader.", "sharing memory with the pool", "pool-results";
-    COMPILES "It is compiled anew again and again. Jit a function once, outside of the step, keep sizes the same, and hand over as an ordinary argument what changes.", "compiling once", "anew";
+    COMPILES "It is compiled anew again and again. Jit a function once, outside of the step. Keep sizes the same, and hand over as an ordinary argument what changes.", "compiling once", "anew";
 }
 
 /// Rules that tell of what stacks slow down, too.

@@ -1,4 +1,4 @@
-//! Passes of a model that go through all rows of the one before again, and a few new ones: so text is made without a KV cache.
+//! Passes of a model that go through all rows of the one before again, and a few new ones. So text is made without a KV cache.
 //! And blocks that run forward again in backward.
 
 use super::limits::{full, line_of, name};
@@ -64,7 +64,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 /// Activation checkpointing, which trades time for memory.
 pub(super) fn checkpointed(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let graph = scope.causes.graph();
-    let it = figures::recomputed::of(scope.trace, graph, f.index, f.span)?;
+    let it = figures::recomputed::find(scope.trace, graph, f.index, f.span)?;
     if !cases::LARGE_SHARE.is_reached_by(f.part(it.time)) {
         return None;
     }

@@ -6,10 +6,7 @@ use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
 
-use super::on_cpu::onnx;
-use super::scope::StepScope;
-use super::split::Split;
-use super::{Answered, Bound, STALL_SHARE};
+use super::{Answered, Bound, STALL_SHARE, on_cpu::onnx, scope::StepScope, split::Split};
 use activity::text::{NAME_MAX, counted, cut_middle, cut_name, printable};
 use activity::units::{bytes, duration, percent, share};
 use activity::{Direction, NameId, Ns, occupancy};
