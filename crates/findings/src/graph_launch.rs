@@ -59,10 +59,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         says: Some(Says {
             bound: Bound::Sync,
             part,
-            why: format!(
-                "{} of it in cudaGraphLaunch behind a sync",
-                percent(part / f.idle_share())
-            ),
+            why: format!("{} in cudaGraphLaunch behind a sync", percent(part)),
         }),
         title: format!(
             "{} of CUDA graphs keep the GPU idle for {} ({}): each begins only when the CPU has waited ({})",

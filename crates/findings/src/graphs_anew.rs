@@ -54,7 +54,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         says: Some(Says {
             bound: Bound::Host,
             part: f.part(time),
-            why: format!("{} of it in making CUDA graphs anew", percent(f.part(time) / f.idle_share())),
+            why: format!("{} in making CUDA graphs anew", percent(f.part(time))),
         }),
         instead_of: &[Rule::LaunchBound, Rule::GraphNodes, Rule::GraphLaunch],
         ..found

@@ -83,7 +83,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         says: (!how.is_empty()).then(|| Says {
             bound,
             part: f.part(idle),
-            why: format!("{} of it {told}", percent(f.part(idle) / f.idle_share())),
+            why: format!("{} {told}", percent(f.part(idle))),
         }),
         cure,
         is_all: fused > 0 && 20 * found.bound_ns >= 19 * f.span_ns,

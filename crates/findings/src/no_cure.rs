@@ -372,7 +372,7 @@ fn says(
 ) -> Option<Says> {
     let of_it = |time: Ns, what: &str| match percent(share(time, f.idle_ns)).as_str() {
         "100 %" => what.to_owned(),
-        part => format!("{part} of it {what}"),
+        _ => format!("{} {what}", percent(f.part(time))),
     };
     let (bound, why) = match (placed.batch, waits) {
         (Some((it, waits)), _) => {
@@ -516,8 +516,8 @@ fn waits_in(scope: &Scope, f: &DeviceFigures, at: &[(Ns, Span)]) -> Option<Strin
     let name = around::by_name(scope.causes, waits.iter().copied(), around::innermost);
     let name = name.first().filter(|it| 2 * it.1 >= sum)?;
     let is_told = cases::LOOP_MIN.is_reached_by(waits.len()) && 2 * sum >= f.idle_ns;
-    let part = percent(share(sum, f.idle_ns).min(1.0));
-    is_told.then(|| format!("{part} of it in {} syncs, in {}", waits.len(), name.0))
+    let part = percent(f.part(sum.min(f.idle_ns)));
+    is_told.then(|| format!("{part} in {} syncs, in {}", waits.len(), name.0))
 }
 
 /// The bytes of the batches that nearly all of this idle time lies before: those of the longest gap. And how much of it does.

@@ -140,6 +140,7 @@ impl OddSteps {
                     group(steps.spans.len() as u64)
                 )
             }
+            (1, [_]) if kind.every.is_none() => "1 step".to_owned(),
             _ => kind.odd_text(&kind.steps.len().to_string()),
         };
         let mut spans: Vec<Span> = kind.costly.iter().map(|&it| steps.spans[it]).collect();

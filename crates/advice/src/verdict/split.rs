@@ -6,7 +6,7 @@ use std::ops::AddAssign;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Bound, STALL_SHARE, path};
-use activity::units::share;
+use activity::units::{count, share};
 use activity::{Direction, NameId, Ns, ShapeId, Span, What};
 use causes::graph::{CallId, OpId};
 use causes::stacks::StackCounts;
@@ -291,6 +291,19 @@ impl Split {
     /// Kernels that were launched one by one.
     pub(super) fn launched(&self) -> u64 {
         self.counts[0].saturating_sub(self.in_graphs)
+    }
+
+    /// What CUDA graphs run of most kernels.
+    pub(super) fn of_graphs(&self) -> Option<String> {
+        let [kernels, of] = [self.in_graphs, self.counts[0]];
+        let told = || {
+            format!(
+                "CUDA graphs run {} of {} kernels",
+                count(kernels),
+                count(of)
+            )
+        };
+        (2 * kernels > of).then(told)
     }
 
     /// Whether most of what runs are graphs that were recorded as a whole.

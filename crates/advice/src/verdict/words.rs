@@ -200,11 +200,8 @@ impl Told<'_> {
             return vec![told.to_owned()];
         }
         if self.bound != Bound::Compute {
-            let [kernels, of] = [split.in_graphs, split.counts[0]];
-            let is_told = self.of == Answered::Run && 2 * kernels > of;
-            let [kernels, of] = [kernels, of].map(activity::units::count);
-            let told = || format!("CUDA graphs run {kernels} of {of} kernels");
-            return is_told.then(told).into_iter().collect();
+            let of_run = self.of == Answered::Run;
+            return split.of_graphs().filter(|_| of_run).into_iter().collect();
         }
         let late = [Bound::Unknown].into_iter().filter(|_| split.late > 0);
         let stalls = [Bound::Host, Bound::Launch, Bound::Sync].into_iter();

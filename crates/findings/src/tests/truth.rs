@@ -269,7 +269,7 @@ fn unknown_idle_time_is_told_by_the_waits_in_it() {
     );
     let says = found.says.expect("it");
     // 675 of each 900 us.
-    let why = "75 % of it in 9 syncs, in aten::matmul";
+    let why = "67 % in 9 syncs, in aten::matmul";
     assert_eq!((says.bound, says.why.as_str()), (Bound::Unknown, why));
     let of = |op, call| sick("no-cure", &mut scene(op, call)).says;
     assert_eq!(of("aten::matmul", "cudaGetDevice"), None);

@@ -43,20 +43,20 @@ const LAUNCHES_MIN: u64 = 8;
 const COPIES_TOLD: u64 = 4;
 
 impl Told<'_> {
-    /// "CPU-bound: GPU idle 76 % of each 37.2 ms step, 70 % of it waiting for DataLoader": of `why` the second part is a
-    /// name to be cut.
+    /// "CPU-bound: GPU idle 76 % of each 37.2 ms step, 53 % waiting for DataLoader": both shares are of the step, as a legend has them. Of
+    /// `why` the second part is a name to be cut.
     pub(super) fn idle(&self, class: &str, part: f64, [why, name]: &[String; 2]) -> String {
         let idle = share(self.split.idle(), self.split.whole());
-        let of_it = match percent(part / idle).as_str() {
+        let of_all = match percent(part / idle).as_str() {
             "100 %" => String::new(),
-            part => format!("{part} of it "),
+            _ => format!("{} ", percent(part)),
         };
         let idle = percent(idle);
         let (several, of) = (self.several(), self.whole());
         // Of what no kernel follows the cause is no matter, but where the CPU's own work has a name.
         let is_bare = self.has_no_kernel() && matches!(self.bound, Bound::Launch | Bound::Sync);
         let class = if is_bare { NO_KERNEL } else { class };
-        let text = format!("{class}{several}: GPU idle {idle} of {of}, {of_it}{why}");
+        let text = format!("{class}{several}: GPU idle {idle} of {of}, {of_all}{why}");
         match name.as_str() {
             "" => text,
             name => format!("{text} {}", cut_to(name, &text)),
