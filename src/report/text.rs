@@ -505,18 +505,13 @@ pub fn steps_looked_at(findings: &[Finding]) -> Option<String> {
             let numbers = [of.first + 1, of.first + of.count, of.found];
             let [first, last, found] = numbers.map(|it| count(it as u64));
             // Odd steps are told of all.
-            match findings.first().map(|it| it.rule) {
+            let which = match findings.first().map(|it| it.rule) {
                 Some(Rule::OddSteps) => {
-                    format!(
-                        ": first of all {found} steps, then of steps {first} to {last} ({all}, all of usual length)"
-                    )
+                    format!("first of all {found} steps, then of steps {first} to {last}")
                 }
-                _ => {
-                    format!(
-                        ": times and shares are of steps {first} to {last} of {found} ({all}, all of usual length)"
-                    )
-                }
-            }
+                _ => format!("times and shares are of steps {first} to {last} of {found}"),
+            };
+            format!(": {which} ({all}, all of usual length)")
         }
         false => format!(" in the {steps} steady steps ({all})"),
     })

@@ -72,7 +72,7 @@ const SAMPLES: &str = "\
     up_to=up to |threads=32 threads|queued behind:name=gemm|only then:name=cudaStreamSynchronize|\
     had waited in:name=cudaStreamSynchronize|pageable copy in:name=cudaMemcpyAsync|its copy is done:name=cudaMemcpy|\
     on itself:name=buffer flush|was launched:at=at train.py:12 step|launch:name=cudaLaunchKernel|GPU code:name=cudaLaunchKernel|\
-    left none:name=cudaGraphLaunch|of the job:count=2|verdict:of_it=70 % of it |of_it=73 % of it|alloc_loop:mostly=, mostly cudaMalloc|mostly=mostly|({}):words=73 % of kernel time|apart=|calling=, their calls 1.10 ms|\
+    left none:name=cudaGraphLaunch|of the job:count=2|verdict:of_all=53 % |of_it=73 % of it|alloc_loop:mostly=, mostly cudaMalloc|mostly=mostly|({}):words=73 % of kernel time|apart=|calling=, their calls 1.10 ms|\
     if=are|host_bound:line=outside CUDA calls|host_bound:whose=|late_rank:names=ranks 3 and 5|\
     limits:why=|limits:name=matmul|limits:how=are limited by memory|no_core:number=4|\
     shared_gpu:others=another process also uses|shared_gpu:names=python (4711)|shared_gpu:more=2|unwaited:names=forward|\

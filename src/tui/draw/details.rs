@@ -184,7 +184,7 @@ impl Details {
         if what.graph() == 0 || matches!(what, What::Graph(_)) {
             return;
         }
-        self.say(format!("in graph {}", what.graph()));
+        self.say(format!("in CUDA graph {}", what.graph()));
         let (run, about) = (&state.model.run, (process, what.node()));
         let find = move |trace: &Trace, _: &Stop| nodes::of_operation(trace, process, &what);
         self.node.ask(&state.model.analyst, run, about, find);

@@ -49,9 +49,7 @@ pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static 
         A::Counters if run.trace.hardware().is_empty() => "no hardware counters in this trace",
         A::Troubles if state.model.troubles.is_empty() => match run.status {
             Status::Ended(Outcome::Failed(_)) => "the run failed: the log says why",
-            _ => {
-                "no error: no record is known to be lost, nothing raced; findings have what costs time"
-            }
+            _ => "no error, loss or race is known; 3 has what costs time",
         },
         A::Predict if !has_prediction(state, views) => {
             return Some(why_no_prediction(state, views));

@@ -200,7 +200,7 @@ impl Told<'_> {
             return vec![told.to_owned()];
         }
         if self.bound != Bound::Compute {
-            let of_run = self.of == Answered::Run;
+            let of_run = self.of == Answered::Run && self.step.is_none();
             return split.of_graphs().filter(|_| of_run).into_iter().collect();
         }
         let late = [Bound::Unknown].into_iter().filter(|_| split.late > 0);

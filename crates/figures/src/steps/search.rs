@@ -80,8 +80,8 @@ pub(super) fn by_period(trace: &Trace, process: usize, window: Option<Span>) -> 
     })
 }
 
-/// How long each operation of a lane takes that works on many tensors at once, as an optimizer of PyTorch does, and how many of those follow
-/// it at once. `None` where there is none at all.
+/// How long each operation of a lane takes that works on many tensors at once, as an optimizer of PyTorch does. `None` where there
+/// is none at all.
 fn optimizers(
     trace: &Trace,
     lane: LaneId,
@@ -101,8 +101,8 @@ fn optimizers(
     has_some.then_some(time)
 }
 
-/// Lets steps begin behind such operations of which each has some, behind those in a row that take most: a step of training begins with
-/// the pass forth, wherever the operation stands that shows where steps repeat. `all` operations there are.
+/// Lets steps begin behind such operations, behind those in a row that take most, where each step has some. A step of training begins
+/// with the pass forth, wherever the operation stands that shows where steps repeat. `all` operations there are.
 fn put_behind(units: &mut [Range<usize>], all: usize, time: impl Fn(usize) -> Option<Ns>) {
     let end = |unit: &Range<usize>| {
         let (mut row, mut most) = (0, None);
