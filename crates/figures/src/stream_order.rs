@@ -144,7 +144,7 @@ fn is_told(events: &[CallId], before: CallId, call: CallId) -> bool {
 const CHAINED_STREAMS: usize = 3;
 const CHAINED_OF_TEN: usize = 9;
 
-/// How many streams run kernels alike (lanes and rows of them) one after another: each is launched behind a wait for an event, and
+/// How many streams run kernels alike (lanes and rows of them) one after another. Each is launched behind a wait for an event, and
 /// begins when the one launched before, on another stream, has just ended.
 pub fn chained(
     trace: &Trace,
