@@ -7,7 +7,6 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -20,7 +19,7 @@ use super::Output;
 use super::passing::Passing;
 use crate::clock::is_readable_within;
 use crate::ending::exit_code;
-use activity::feed::{self, Message};
+use activity::feed::{self, Joined, Message};
 
 /// Lines that may wait: a program that prints more waits for the screen, as it would for a terminal.
 const LINES: usize = 1024;
@@ -36,7 +35,7 @@ pub(super) struct TracedChild {
     child: std::process::Child,
     pub(super) passing: Arc<Passing>,
     pub(super) output: Receiver<Message>,
-    readers: Vec<JoinHandle<()>>,
+    readers: Vec<Joined>,
     enough: Arc<AtomicBool>,
     /// Those to us, with where they came from.
     signals: Option<SignalsInfo<WithOrigin>>,
@@ -135,9 +134,7 @@ impl TracedChild {
     pub(super) fn rest_of_output(&mut self) -> Vec<Message> {
         self.enough.store(true, Ordering::Relaxed);
         let rest = self.output.iter().collect();
-        for reader in self.readers.drain(..) {
-            let _ = reader.join();
-        }
+        self.readers.clear();
         rest
     }
 }
@@ -155,47 +152,45 @@ fn read_lines(
     is_error: bool,
     lines: &Sender<Message>,
     enough: &Arc<AtomicBool>,
-) -> io::Result<JoinHandle<()>> {
+) -> io::Result<Joined> {
     let (lines, enough) = (lines.clone(), Arc::clone(enough));
-    std::thread::Builder::new()
-        .name(name.to_owned())
-        .spawn(move || {
-            let mut splitter = Splitter::default();
-            let send = |line: &[u8]| {
-                let line = String::from_utf8_lossy(line).into_owned();
-                lines.send(Message::Output { is_error, line }).is_ok()
-            };
-            let mut rest = REST;
-            let mut pipe = pipe;
-            let mut buffer = vec![0; 16 * 1024];
-            loop {
-                let last = enough.load(Ordering::Relaxed);
-                let wait = if last { Duration::ZERO } else { WAIT };
-                if !is_readable_within(wait, &pipe) {
-                    if last {
-                        break;
-                    }
-                    continue;
+    Joined::spawn(name, move || {
+        let mut splitter = Splitter::default();
+        let send = |line: &[u8]| {
+            let line = String::from_utf8_lossy(line).into_owned();
+            lines.send(Message::Output { is_error, line }).is_ok()
+        };
+        let mut rest = REST;
+        let mut pipe = pipe;
+        let mut buffer = vec![0; 16 * 1024];
+        loop {
+            let last = enough.load(Ordering::Relaxed);
+            let wait = if last { Duration::ZERO } else { WAIT };
+            if !is_readable_within(wait, &pipe) {
+                if last {
+                    break;
                 }
-                match pipe.read(&mut buffer) {
-                    Ok(0) => break,
-                    Ok(count) => {
-                        if !splitter.feed(&buffer[..count], &send) {
-                            return;
-                        }
-                        if last {
-                            rest = rest.saturating_sub(count);
-                            if rest == 0 {
-                                break;
-                            }
-                        }
-                    }
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(_) => break,
-                }
+                continue;
             }
-            splitter.finish(&send);
-        })
+            match pipe.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => {
+                    if !splitter.feed(&buffer[..count], &send) {
+                        return;
+                    }
+                    if last {
+                        rest = rest.saturating_sub(count);
+                        if rest == 0 {
+                            break;
+                        }
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        splitter.finish(&send);
+    })
 }
 
 /// Bytes to lines.

@@ -2,7 +2,6 @@
 
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
 use std::process::{ChildStdin, Command, ExitStatus, Stdio};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
@@ -10,6 +9,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use super::PROCESS_COMMAND;
 use super::protocol::{Event, RunnerJob, write_line};
 use crate::ending::{await_end, exit_code};
+use activity::feed::Joined;
 
 /// How long a process may take to end by itself after it was asked to.
 const GRACE: Duration = Duration::from_millis(700);
@@ -77,7 +77,8 @@ pub(crate) struct Child {
     process: std::process::Child,
     stdin: Option<ChildStdin>,
     heard: Receiver<ChildEvent>,
-    readers: Vec<JoinHandle<()>>,
+    /// They end with the pipes, unless a grandchild holds them open: then their next sending fails, as `heard` goes first.
+    readers: Vec<Joined>,
 }
 
 impl Child {
@@ -119,9 +120,7 @@ impl Child {
         is_error: bool,
         to: Sender<ChildEvent>,
     ) -> io::Result<()> {
-        let reader = std::thread::Builder::new()
-            .name(name.to_owned())
-            .spawn(move || forward(from, is_error, &to))?;
+        let reader = Joined::spawn(name, move || forward(from, is_error, &to))?;
         self.readers.push(reader);
         Ok(())
     }
@@ -162,13 +161,6 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         self.end();
-        // The readers end with the pipes, unless a grandchild holds them open: then their next send
-        // fails.
-        let (_, nothing) = bounded(0);
-        self.heard = nothing;
-        for reader in self.readers.drain(..) {
-            let _ = reader.join();
-        }
     }
 }
 

@@ -89,6 +89,7 @@ pub fn run(request: RunRequest) -> io::Result<Feed> {
             Ok(outcome) => outcome,
             Err(Gone) => Outcome::Stopped,
         };
+        // What ends the process goes before the recording's directory.
         drop(run);
         drop(temporary);
         outcome
@@ -228,11 +229,4 @@ fn send(
         tally.count(batch);
     }
     hardware::pass_on(watch, message, outlet)
-}
-
-impl Drop for Run<'_> {
-    fn drop(&mut self) {
-        // Before the recording's directory goes.
-        self.child.end();
-    }
 }
