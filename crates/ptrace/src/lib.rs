@@ -34,5 +34,5 @@ mod tracee;
 pub use arch::is_after_call;
 pub use inject::{Call, CallState, Loaded, TRACER, load};
 pub use places::Request;
-pub use process::{Seen, check, may_read};
+pub use process::{Mapping, Seen, check, maps, may_read};
 pub use refused::Refused;

@@ -18,21 +18,26 @@ pub struct Seen {
 
 /// A piece of a process's address space.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Mapping {
-    pub(crate) range: Range<u64>,
+pub struct Mapping {
+    /// Its addresses.
+    pub range: Range<u64>,
     /// "r-xp"
-    pub(crate) rights: String,
-    pub(crate) offset: u64,
-    pub(crate) path: String,
+    pub rights: String,
+    /// Where in the file it begins.
+    pub offset: u64,
+    /// The file, or what the kernel calls it ("[stack]"); empty where it has no name.
+    pub path: String,
 }
 
 impl Mapping {
-    fn file(&self) -> &str {
+    /// The name of what is mapped, without its folder.
+    pub fn file(&self) -> &str {
         let path = self.path.trim_end_matches(" (deleted)");
         path.rsplit('/').next().unwrap_or_default()
     }
 
-    pub(crate) fn is_code(&self) -> bool {
+    /// Whether it holds machine code.
+    pub fn is_code(&self) -> bool {
         self.rights.contains('x')
     }
 
@@ -64,7 +69,10 @@ impl Mapping {
 }
 
 /// The address space of a process.
-pub(crate) fn maps(pid: u32) -> io::Result<Vec<Mapping>> {
+///
+/// # Errors
+/// When there is no such process, or it may not be looked at.
+pub fn maps(pid: u32) -> io::Result<Vec<Mapping>> {
     let text = fs::read(format!("/proc/{pid}/maps"))?;
     let text = String::from_utf8_lossy(&text);
     Ok(text.lines().filter_map(mapping).collect())

@@ -159,26 +159,18 @@ impl Native {
     /// The system's no.
     pub(super) fn open(pid: u32, libraries: &Libraries) -> io::Result<Native> {
         let memory = File::open(format!("/proc/{pid}/mem"))?;
-        let maps = std::fs::read(format!("/proc/{pid}/maps"))?;
         let (mut mapped, mut stack) = (Vec::new(), 0..0);
-        for line in String::from_utf8_lossy(&maps).lines() {
-            let mut words = line.splitn(6, ' ');
-            let mut next = || words.next().unwrap_or_default();
-            let (range, rights, offset) = (next(), next(), next());
-            let hex = |text: &str| u64::from_str_radix(text, 16).unwrap_or(0);
-            let (start, end) = range.split_once('-').unwrap_or_default();
-            let range = hex(start)..hex(end);
-            let path = words.nth(2).unwrap_or_default().trim_start();
-            let file = path.rsplit('/').next().unwrap_or_default();
-            if path == "[stack]" {
-                stack = range;
-            } else if rights.contains('x') && KNOWN.iter().any(|it| file.starts_with(it)) {
-                let symbols = libraries.read(&format!("/proc/{pid}/root{path}"));
+        for it in ptrace::maps(pid)? {
+            let file = it.file();
+            if it.path == "[stack]" {
+                stack = it.range;
+            } else if it.is_code() && KNOWN.iter().any(|known| file.starts_with(known)) {
+                let symbols = libraries.read(&format!("/proc/{pid}/root{}", it.path));
                 mapped.extend(symbols.map(|symbols| Mapped {
                     is_cuda: file.starts_with("libcuda"),
                     is_torch: file.starts_with("libtorch"),
-                    offset: hex(offset),
-                    range,
+                    offset: it.offset,
+                    range: it.range.clone(),
                     symbols,
                 }));
             }

@@ -7,7 +7,6 @@ use object::elf::{FileHeader64, SHF_WRITE, SHT_DYNSYM, SHT_SYMTAB, SectionHeader
 use object::read::elf::{FileHeader as _, SectionHeader as _, SectionTable};
 use object::{LittleEndian, ReadCache, ReadRef, SectionIndex};
 
-use crate::rights::told;
 use activity::door;
 
 /// More than the greatest library's table of functions, in bytes.
@@ -39,15 +38,9 @@ pub(crate) fn is_bounded(section: &&SectionHeader64<LittleEndian>) -> bool {
 
 /// Whether what a process calls its interpreter claims no more than one has: py-spy believes its files.
 pub(super) fn has_sound_interpreter(pid: u32) -> bool {
-    let maps = told(pid, "maps");
-    let paths = maps
-        .lines()
-        .filter_map(|it| it.find('/').map(|at| &it[at..]));
-    let is_it = |it: &&str| {
-        let name = it.rsplit('/').next();
-        name.is_some_and(|it| it.starts_with("libpython"))
-    };
-    let mut all: Vec<String> = paths.filter(is_it).map(|it| format!("root{it}")).collect();
+    let maps = ptrace::maps(pid).unwrap_or_default().into_iter();
+    let libraries = maps.filter(|it| it.file().starts_with("libpython"));
+    let mut all: Vec<String> = libraries.map(|it| format!("root{}", it.path)).collect();
     all.dedup();
     all.push("exe".to_owned());
     all.iter()
