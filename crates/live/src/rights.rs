@@ -87,12 +87,14 @@ pub(crate) fn threads(pid: u32) -> impl Iterator<Item = u32> {
     numbered(&format!("/proc/{pid}/task"))
 }
 
-/// What `/proc/PID/stat` says of a process: its name, its state's letter, its parent, and when it began in ticks since the
-/// machine started.
+/// What `/proc/PID/stat` says of a process. `state` is a letter, `ran` its time on processors in ticks, `began` the ticks from
+/// the machine's start to its own.
 pub(crate) struct Stat {
     pub(crate) name: String,
     pub(crate) state: char,
     pub(crate) parent: u32,
+    pub(crate) flags: u32,
+    pub(crate) ran: u64,
     pub(crate) began: u64,
 }
 
@@ -110,7 +112,12 @@ impl Stat {
             name: before.split_once('(')?.1.to_owned(),
             state: fields.next()?.chars().next()?,
             parent: fields.next()?.parse().ok()?,
-            began: fields.nth(17)?.parse().ok()?,
+            flags: fields.nth(4)?.parse().unwrap_or(0),
+            ran: [fields.nth(4)?, fields.next()?]
+                .iter()
+                .filter_map(|it| it.parse::<u64>().ok())
+                .sum(),
+            began: fields.nth(6)?.parse().ok()?,
         })
     }
 }

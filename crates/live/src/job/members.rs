@@ -112,10 +112,7 @@ pub(super) fn find(pid: Option<u32>) -> Result<Vec<Found>, Refused> {
 
 /// Whether a process is a thread of the kernel, by the flags of its status (`PF_KTHREAD`).
 fn is_of_kernel(pid: u32) -> bool {
-    let stat = told(pid, "stat");
-    let behind = stat.rsplit_once(')').map_or("", |it| it.1);
-    let flags = behind.split_whitespace().nth(6);
-    flags.is_some_and(|it| it.parse::<u32>().is_ok_and(|it| it & 0x0020_0000 != 0))
+    Stat::of(pid).is_some_and(|it| it.flags & 0x0020_0000 != 0)
 }
 
 /// The ranks of all jobs that a process of some is of.

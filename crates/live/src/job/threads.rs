@@ -13,7 +13,7 @@ use super::native::{DEEPEST, Libraries, Native};
 use super::{Doing, STILL, ThreadSeen, is_on};
 use crate::clock;
 use crate::python;
-use crate::rights::{numbers, threads, told};
+use crate::rights::{Stat, numbers, threads, told};
 use activity::Frame;
 
 /// Threads of a process that are looked at, the main one and those of Python first.
@@ -380,20 +380,12 @@ fn now(processor: usize) -> Option<f64> {
 
 /// A process's time on processors, in ticks, and bytes that it read and wrote.
 fn spent(pid: u32) -> (u64, u64) {
-    let (stat, io) = (told(pid, "stat"), told(pid, "io"));
-    let fields = stat
-        .rsplit_once(')')
-        .map_or("", |it| it.1)
-        .split_ascii_whitespace();
-    let times = fields
-        .skip(11)
-        .take(2)
-        .filter_map(|it| it.parse::<u64>().ok());
+    let (stat, io) = (Stat::of(pid), told(pid, "io"));
     let bytes = io
         .lines()
         .filter_map(|it| it.strip_prefix("rchar: ").or(it.strip_prefix("wchar: ")));
     (
-        times.sum(),
+        stat.map_or(0, |it| it.ran),
         bytes.filter_map(|it| it.parse::<u64>().ok()).sum(),
     )
 }
