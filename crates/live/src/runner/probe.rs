@@ -74,7 +74,7 @@ fn ask<T>(job: &RunnerJob, answer: impl Fn(Event) -> Option<T>) -> Result<T, Str
 pub(crate) fn run() -> Probe {
     let mut probe = Probe::default();
     match Driver::start(None) {
-        Ok(driver) => probe_driver(&driver, &mut probe),
+        Ok(driver) => probe.driver = probe_driver(&driver, &mut probe).unwrap_or_else(|lack| lack),
         Err(error) => probe.driver = Part::missing(error.to_string(), error.help()),
     }
     // Only with a driver, because libcupti 13.2 crashes without one.
@@ -119,41 +119,27 @@ fn wheel_of_cupti(major: Option<u32>) -> Option<&'static str> {
     }
 }
 
-fn probe_driver(driver: &Driver, probe: &mut Probe) {
+/// The GPUs go to the probe, what is to be said of the driver comes back: as an error where it does not answer.
+fn probe_driver(driver: &Driver, probe: &mut Probe) -> Result<Part, Part> {
+    let silent = |error, doing: &str| {
+        let text = format!("the driver cannot {doing}: {error}");
+        Part::missing(text, "look at nvidia-smi")
+    };
     let version = driver.version().unwrap_or((0, 0));
     probe.cuda = Some(version);
-    let count = match driver.device_count() {
-        Ok(count) => count,
-        Err(error) => {
-            probe.driver = Part::missing(
-                format!("the driver cannot list its GPUs: {error}"),
-                "look at nvidia-smi",
-            );
-            return;
-        }
-    };
-    for ordinal in 0..count {
-        match driver.gpu(ordinal) {
-            Ok(gpu) => probe.gpus.push(gpu),
-            Err(error) => {
-                probe.driver = Part::missing(
-                    format!("the driver cannot describe GPU {ordinal}: {error}"),
-                    "look at nvidia-smi",
-                );
-                return;
-            }
-        }
+    let count = driver.device_count();
+    for ordinal in 0..count.map_err(|error| silent(error, "list its GPUs"))? {
+        let gpu = driver.gpu(ordinal);
+        let doing = format!("describe GPU {ordinal}");
+        probe.gpus.push(gpu.map_err(|error| silent(error, &doing))?);
     }
     let kernel = kernel_driver().map_or_else(String::new, |v| format!("{v}, "));
     let text = format!("{kernel}CUDA {}.{}", version.0, version.1);
-    probe.driver = if probe.gpus.is_empty() {
-        Part::missing(
-            format!("{text}, but no GPU is visible"),
-            "look at CUDA_VISIBLE_DEVICES",
-        )
-    } else {
-        Part::usable(text)
-    };
+    if probe.gpus.is_empty() {
+        let text = format!("{text}, but no GPU is visible");
+        return Err(Part::missing(text, "look at CUDA_VISIBLE_DEVICES"));
+    }
+    Ok(Part::usable(text))
 }
 
 /// The kernel module's version ("580.159.04"), from the file that it keeps.
