@@ -18,7 +18,7 @@ use live::{counters, python};
 use recording::scratch;
 
 /// One part of the machine.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 struct DoctorLine {
     /// "ok", "missing" or "untried".
     state: &'static str,
@@ -37,9 +37,7 @@ impl DoctorLine {
             state,
             name,
             text: text.into(),
-            without_it: "",
-            help: String::new(),
-            notes: Vec::new(),
+            ..DoctorLine::default()
         }
     }
 

@@ -261,27 +261,26 @@ pub(super) fn page(
     let (theme, size) = (picture_theme(), Size { width, height });
     let (buffer, timeline) =
         tui::page(shown, &theme, size, &show.opening).map_err(Ending::input)?;
-    let title = picture_title(show);
-    let drawn = Shown {
-        buffer,
-        title: title.clone(),
-        is_light: theme.choice.is_light,
-    };
+    let drawn = picture_of(buffer, &theme, show);
     let mut picture = Vec::new();
     screen::write(PictureFormat::Svg, &drawn, &mut picture).map_err(Ending::input)?;
     let picture = String::from_utf8_lossy(&picture);
     write(&TracePage {
-        title: &title,
+        title: &drawn.title,
         report: &report,
         picture: &picture,
         timeline: &timeline,
     })
 }
 
-fn picture_title(show: &First) -> String {
-    match &show.title {
-        Some(title) => format!("{}, a cuptop timeline", text::printable(title)),
-        None => "A cuptop timeline".to_owned(),
+fn picture_of(buffer: Buffer, theme: &Theme, show: &First) -> Shown {
+    Shown {
+        buffer,
+        title: match &show.title {
+            Some(title) => format!("{}, a cuptop timeline", text::printable(title)),
+            None => "A cuptop timeline".to_owned(),
+        },
+        is_light: theme.choice.is_light,
     }
 }
 
@@ -295,9 +294,6 @@ pub(super) fn draw(
     let theme = picture_theme();
     let size = Size { width, height };
     let buffer = tui::screenshot(shown, &theme, size, &show.opening);
-    Ok(Shown {
-        buffer: buffer.map_err(Ending::input)?,
-        title: picture_title(show),
-        is_light: theme.choice.is_light,
-    })
+    let buffer = buffer.map_err(Ending::input)?;
+    Ok(picture_of(buffer, &theme, show))
 }
