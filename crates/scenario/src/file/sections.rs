@@ -174,24 +174,24 @@ fn check_identifier(reader: &mut Reader<'_>, name: &Named) {
 
 /// Names that stand for two things.
 fn twice(reader: &mut Reader<'_>, file: &File) {
+    let mut report = |name: &Named, message: String, first: &Named, what: &str| {
+        let error = Diagnostic::error(name.loc.range(), message);
+        let error = error.related(first.loc.range(), what);
+        let error = error.help("give one of them another name");
+        reader.diagnostics.push(error);
+    };
     for buffer in &file.declared.buffers {
         let mut params = file.declared.params.iter();
         if let Some(param) = params.find(|param| param.name.text == buffer.name.text) {
             let message = format!("{} is a parameter and a buffer", quoted(&buffer.name.text));
-            let error = Diagnostic::error(buffer.name.loc.range(), message);
-            let error = error.related(param.name.loc.range(), "the parameter");
-            let error = error.help("give one of them another name");
-            reader.diagnostics.push(error);
+            report(&buffer.name, message, &param.name, "the parameter");
         }
     }
     for (at, variant) in file.variants.iter().enumerate() {
         let mut others = file.variants[..at].iter();
         if let Some(first) = others.find(|other| other.name.text == variant.name.text) {
             let message = format!("two variants are named {}", quoted(&variant.name.text));
-            let error = Diagnostic::error(variant.name.loc.range(), message);
-            let error = error.related(first.name.loc.range(), "the first one");
-            let error = error.help("give one of them another name");
-            reader.diagnostics.push(error);
+            report(&variant.name, message, &first.name, "the first one");
         }
     }
 }
