@@ -17,10 +17,7 @@ pub(super) fn asynchronous(on: &mut Editing<'_, '_>) {
         let Some(op) = waited.or_else(|| uploaded(on, c)) else {
             continue;
         };
-        let is_pageable = match on.what(op) {
-            What::Copy(copy) => copy.is_pageable(),
-            _ => false,
-        };
+        let is_pageable = matches!(on.what(op), What::Copy(copy) if copy.is_pageable());
         // Pinned by another edit, a copy no longer starts as one that is staged.
         if is_pageable && on.program.ops[op as usize].is_staged {
             staged += 1;
