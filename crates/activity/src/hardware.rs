@@ -13,6 +13,15 @@ pub fn uuid_text(uuid: &Uuid) -> String {
         .join("-")
 }
 
+/// The sixteen bytes of such a text, with "GPU-" or "MIG-" before it or not.
+pub fn uuid_of(text: &str) -> Option<Uuid> {
+    let digits = text.trim_start_matches("GPU-").trim_start_matches("MIG-");
+    let digits = digits.replace('-', "");
+    let is_whole = digits.len() == 32 && digits.bytes().all(|it| it.is_ascii_hexdigit());
+    let number = u128::from_str_radix(&digits, 16).ok();
+    number.filter(|_| is_whole).map(u128::to_be_bytes)
+}
+
 /// Of what kind a metric's numbers are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricUnit {

@@ -41,7 +41,7 @@ pub use batch::{Batch, Def};
 pub use definitions::{Collective, DeviceInfo, LaunchShape, Mode, ProcessInfo, StreamInfo};
 pub use hardware::{
     GpuIdentity, GpuLimits, GroupWindow, Hardware, Metric, MetricUnit, Occupant, OffCpu, Owner,
-    Reading, SLOWDOWNS, SLOWED, StallSamples, ThreadWindow, Uuid, WatchCost, uuid_text,
+    Reading, SLOWDOWNS, SLOWED, StallSamples, ThreadWindow, Uuid, WatchCost, uuid_of, uuid_text,
 };
 pub use health::Health;
 pub use records::*;

@@ -18,7 +18,7 @@ use nvml_wrapper::event::EventSet;
 use nvml_wrapper::gpm::gpm_metrics_get;
 use nvml_wrapper::struct_wrappers::device::ProcessInfo;
 
-use activity::{Uuid, uuid_text};
+use activity::{Uuid, uuid_of, uuid_text};
 
 /// A GPU of the library, which stays loaded.
 pub(crate) type Device = nvml_wrapper::Device<'static>;
@@ -164,14 +164,6 @@ pub(crate) fn is_for_good(error: &NvmlError) -> bool {
 /// The bytes of "GPU-8f0c2a4e-…" or "MIG-…"; `None` for another form, or where NVML does not tell.
 pub(crate) fn uuid(device: &Device) -> Option<Uuid> {
     uuid_of(&device.uuid().ok()?)
-}
-
-fn uuid_of(text: &str) -> Option<Uuid> {
-    let (_, digits) = text.split_once('-')?;
-    let digits = digits.replace('-', "");
-    let is_whole = digits.len() == 32 && digits.bytes().all(|it| it.is_ascii_hexdigit());
-    let number = u128::from_str_radix(&digits, 16).ok();
-    number.filter(|_| is_whole).map(u128::to_be_bytes)
 }
 
 /// Percent of the last sample period, 1/6 s to 1 s, in which a kernel ran.

@@ -6,7 +6,7 @@ use super::rows::RowReader;
 use super::tables::{Tables, int, large, small, text};
 use crate::gather::stream_id;
 use activity::text::cut_middle;
-use activity::{Def, DeviceInfo, Place, ProcessInfo, StreamInfo};
+use activity::{Def, DeviceInfo, Place, ProcessInfo, StreamInfo, Uuid, uuid_of};
 
 /// Adds definitions for everything that the activities mention.
 pub(super) fn describe(tables: &Tables, reader: &mut RowReader<'_>) -> rusqlite::Result<()> {
@@ -217,11 +217,8 @@ fn streams(tables: &Tables, reader: &mut RowReader<'_>) -> rusqlite::Result<()> 
 }
 
 /// "GPU-6a2c...": 32 hexadecimal digits, with dashes. Zeros stand where nobody recorded it: several GPUs may have them.
-fn uuid(text: &str) -> Option<[u8; 16]> {
-    let digits = text.trim_start_matches("GPU-").replace('-', "");
-    let number = u128::from_str_radix(&digits, 16).ok();
-    let number = number.filter(|it| digits.len() == 32 && *it != 0);
-    number.map(u128::to_be_bytes)
+fn uuid(text: &str) -> Option<Uuid> {
+    uuid_of(text).filter(|it| *it != Uuid::default())
 }
 
 #[cfg(test)]
