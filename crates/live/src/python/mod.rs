@@ -250,16 +250,8 @@ impl Work {
 
 /// Time that this thread has used, in ns.
 fn cpu_time() -> Ns {
-    nanoseconds(ClockId::ThreadCPUTime)
-}
-
-/// The clock of recordings.
-fn now() -> Ns {
-    nanoseconds(ClockId::Realtime)
-}
-
-fn nanoseconds(clock: ClockId) -> Ns {
-    Ns::try_from(clock::read(clock).as_nanos()).unwrap_or(Ns::MAX)
+    let time = clock::read(ClockId::ThreadCPUTime);
+    Ns::try_from(time.as_nanos()).unwrap_or(Ns::MAX)
 }
 
 #[cfg(test)]

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use py_spy::config::LockingStrategy;
 use py_spy::{Config, PythonSpy, StackTrace};
-use recording::file::{Clocks, StackLog, Writer};
+use recording::file::{Clocks, StackLog, Writer, wall_time};
 use rustc_hash::FxHashMap;
 
 use super::bounded;
+use super::cpu_time;
 use super::tree::began;
-use super::{cpu_time, now};
 use crate::rights::command;
 use activity::entry::Entry;
 use activity::{Frame, Ns, ProcessInfo, SampledThread, Sampling};
@@ -276,10 +276,10 @@ impl SampledInterpreter {
 
     fn sample(&mut self, hz: u32) -> io::Result<()> {
         self.totals.hz = hz;
-        let before = now();
+        let before = wall_time();
         let traces = self.spy.get_stack_traces();
         // It was some time in between.
-        let time = before + (now() - before) / 2;
+        let time = before + (wall_time() - before) / 2;
         match traces {
             Ok(traces) => {
                 self.torn_in_a_row = 0;
@@ -354,7 +354,7 @@ impl SampledInterpreter {
 
     /// Says that no thread is there any more, and writes what waits.
     fn finish(mut self) {
-        self.log.add_look(&mut self.writer, now(), &[]);
+        self.log.add_look(&mut self.writer, wall_time(), &[]);
         self.writer.add(&Entry::Sampling(self.totals));
         self.writer.finish();
     }

@@ -34,11 +34,16 @@ impl Clocks {
     /// Now.
     pub fn now() -> Clocks {
         Clocks {
-            realtime: read_clock(ClockId::Realtime),
+            realtime: wall_time(),
             monotonic: read_clock(ClockId::Monotonic),
             raw: read_clock(ClockId::MonotonicRaw),
         }
     }
+}
+
+/// `CLOCK_REALTIME` in nanoseconds, the clock of recordings.
+pub fn wall_time() -> i64 {
+    read_clock(ClockId::Realtime)
 }
 
 /// `CLOCK_BOOTTIME` in nanoseconds, which nobody can set and which goes on while the machine sleeps.

@@ -93,7 +93,9 @@ mod tests;
 mod writer;
 
 pub use activity::entry::{Entry, UNIT, shortened};
-pub use header::{Clocks, Identity, MAGIC, OpenError, State, Status, WriteError, boot_time};
+pub use header::{
+    Clocks, Identity, MAGIC, OpenError, State, Status, WriteError, boot_time, wall_time,
+};
 pub use reader::{Damage, Reader, Wait};
 pub use stacks::StackLog;
 pub use writer::Writer;

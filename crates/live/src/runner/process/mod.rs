@@ -21,9 +21,7 @@ use std::io::{self, BufRead as _};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-use activity::Ns;
+use std::time::Duration;
 
 use scenario::bundled::Library;
 
@@ -33,13 +31,6 @@ use super::protocol::{Event, EventWriter, Issued, RunnerJob};
 
 /// How long the job may go on after the parent wants an end, before the process ends anyway.
 const GRACE: Duration = Duration::from_millis(400);
-
-/// The clock of the timeline: nanoseconds of `CLOCK_REALTIME`, which is what CUPTI gives its records.
-fn now() -> Ns {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| Ns::try_from(since.as_nanos()).unwrap_or(Ns::MAX))
-}
 
 /// The whole life of a runner process. Returns its exit code: 0 done, 2 the scenario is wrong, 3 the
 /// machine cannot do it, 4 it ran and failed.

@@ -5,17 +5,18 @@ use std::time::{Duration, Instant};
 
 use activity::feed::FailureKind;
 use activity::{Ns, RangeKind, Span};
+use recording::file::wall_time;
 use scenario::plan::{LaunchId, Op, OpKind, Plan, VariantPlan};
 
 use super::super::driver::Driver;
 use super::super::fault::Fault;
 use super::super::protocol::{Event, Issued};
+use super::Parent;
 use super::context::Contexts;
 use super::engine::{Engine, Mark, PassFailed, Phase};
 use super::kernels::Images;
 use super::ops::issued;
 use super::quiet::Quiet;
-use super::{Parent, now};
 
 /// What one pass took and issued.
 type PassDone = (Ns, Ns, Vec<Phase>);
@@ -57,7 +58,7 @@ impl Session<'_> {
             if self.parent.wants_end() {
                 break;
             }
-            let start = now();
+            let start = wall_time();
             if variant.cold {
                 self.cold(variant, &mut quiet, &mut total)?;
             } else {
@@ -73,7 +74,7 @@ impl Session<'_> {
                 RangeKind::Variant,
                 &variant.name,
                 index as u32,
-                (start, now()),
+                (start, wall_time()),
             );
         }
         Ok(total)
@@ -159,9 +160,9 @@ impl Session<'_> {
                 break;
             }
             quiet.iter_mut().for_each(Quiet::settle);
-            let start = now();
+            let start = wall_time();
             let result = engine.pass();
-            let end = now();
+            let end = wall_time();
             result.map_err(|failed| self.explain(&engine, variant, failed))?;
             if pass >= variant.warmup {
                 times.push((end - start) as f64);
@@ -186,14 +187,14 @@ impl Session<'_> {
                 break;
             }
             quiet.iter_mut().for_each(Quiet::settle);
-            let start = now();
+            let start = wall_time();
             let contexts =
                 self.set_up(Contexts::make(self.driver, variant.devices.max(1), false)?)?;
-            let made = now();
+            let made = wall_time();
             let mut engine = Engine::new(self.driver, &contexts, variant, self.images)?;
-            let prepared = now();
+            let prepared = wall_time();
             let result = engine.pass();
-            let end = now();
+            let end = wall_time();
             times.push((end - start) as f64);
             result.map_err(|failed| self.explain(&engine, variant, failed))?;
             engine.name_streams(self.mark);

@@ -10,11 +10,12 @@
 use cudarc::driver::sys::{CUdeviceptr, CUstream};
 
 use activity::Direction;
+use recording::file::wall_time;
 use scenario::plan::{CopyPiece, HostWork, LaunchId, MemRef, Op, OpKind, StreamId, SyncTarget};
 
 use super::super::driver::{Code, INVALID_VALUE, NOT_SUPPORTED, SUCCESS};
 use super::engine::{Engine, Failed, Phase};
-use super::{host, now};
+use super::host;
 
 impl<'a> Engine<'a> {
     /// The loop.
@@ -96,12 +97,12 @@ impl<'a> Engine<'a> {
             OpKind::Capture { graph, stream } => return self.capture(graph, stream),
             OpKind::Host(work) => self.work(work),
             OpKind::RangeBegin(phase) => {
-                self.open.push((phase, now()));
+                self.open.push((phase, wall_time()));
                 SUCCESS
             }
             OpKind::RangeEnd => {
                 if let Some((phase, start)) = self.open.pop() {
-                    let end = now();
+                    let end = wall_time();
                     self.phases.push(Phase { phase, start, end });
                 }
                 SUCCESS
