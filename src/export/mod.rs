@@ -20,6 +20,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use activity::door;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat};
 use rustix::io::Errno;
 use trace::Trace;
@@ -232,10 +233,7 @@ fn whole_file(
         .canonicalize()
         .or_else(|_| path.read_link().map(|to| path.with_file_name("").join(to)));
     let target = target.unwrap_or_else(|_| path.to_owned());
-    let folder = match target.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
+    let folder = door::folder_of(&target);
     let before = target.metadata().ok().map(|found| found.permissions());
     // A file that may not be written to is not replaced either.
     if before.is_some() {

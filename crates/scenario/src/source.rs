@@ -128,8 +128,7 @@ impl Source {
                 },
             }
         })?;
-        let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
-        let folder = parent.unwrap_or(Path::new("."));
+        let folder = door::folder_of(path);
         Ok(Source {
             name,
             path: Some(path.to_owned()),

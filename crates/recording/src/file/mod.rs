@@ -150,10 +150,7 @@ fn refuse_among(path: &Path, left: &mut u32) -> io::Result<()> {
     // A slash at the end would have the system look behind the link.
     let path: std::path::PathBuf = path.components().collect();
     for at in path.ancestors() {
-        let above = match at.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
-            _ => Path::new("."),
-        };
+        let above = activity::door::folder_of(at);
         let (Ok(link), Ok(folder)) = (at.symlink_metadata(), above.metadata()) else {
             continue;
         };

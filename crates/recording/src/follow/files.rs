@@ -76,8 +76,7 @@ pub fn paths_of(place: &Path) -> Vec<PathBuf> {
         // One that was deleted has nothing new; what was opened before is still read.
         return all_of(place).unwrap_or_default();
     }
-    let folder = place.parent().filter(|it| !it.as_os_str().is_empty());
-    let others = files_of(folder.unwrap_or(Path::new("."))).unwrap_or_default();
+    let others = files_of(door::folder_of(place)).unwrap_or_default();
     let pid = pid_of(place);
     let is_its = |path: &PathBuf| is_outside(path) && pid_of(path) == pid && path != place;
     // Under the name that it has when it is opened by itself too.
