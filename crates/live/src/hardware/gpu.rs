@@ -59,32 +59,19 @@ impl WatchedGpu {
             tells_slowdowns: nvml::event_reasons(&device).is_ok(),
             ..GpuLimits::default()
         };
-        let most = [
-            (
-                Metric::Power,
-                device
-                    .enforced_power_limit()
-                    .ok()
-                    .map(|mw| f64::from(mw) / 1e3),
-            ),
-            (
-                Metric::Clock,
-                device.max_clock_info(Clock::SM).ok().map(f64::from),
-            ),
-            (Metric::PcieIn, nvml::pcie_peak(&device).map(|it| it as f64)),
-            (
-                Metric::PcieOut,
-                nvml::pcie_peak(&device).map(|it| it as f64),
-            ),
-            (
-                Metric::Memory,
-                device.memory_info().ok().map(|it| it.total as f64),
-            ),
-        ];
-        for (metric, most) in most {
-            limits
-                .most
-                .extend(most.filter(|it| *it > 0.0).map(|it| (metric, it)));
+        let power = device.enforced_power_limit().ok();
+        let clock = device.max_clock_info(Clock::SM).ok().map(f64::from);
+        let pcie = nvml::pcie_peak(&device).map(|it| it as f64);
+        let memory = device.memory_info().ok().map(|it| it.total as f64);
+        for (metric, most) in [
+            (Metric::Power, power.map(|mw| f64::from(mw) / 1e3)),
+            (Metric::Clock, clock),
+            (Metric::PcieIn, pcie),
+            (Metric::PcieOut, pcie),
+            (Metric::Memory, memory),
+        ] {
+            let most = most.filter(|it| *it > 0.0);
+            limits.most.extend(most.map(|it| (metric, it)));
         }
         let mut gpu = WatchedGpu {
             uuid,
