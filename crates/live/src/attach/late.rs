@@ -163,11 +163,11 @@ impl Hand {
     pub(super) fn news(&mut self) -> Option<(bool, String)> {
         let said = self.said.take().or_else(|| self.hear())?;
         let pid = self.pid;
-        Some(match said {
-            Said::Waits => (
-                false,
-                format!("process {pid} does not use CUDA yet: it is recorded from when it does"),
-            ),
+        let is_warning = matches!(said, Said::Refused(..));
+        let text = match said {
+            Said::Waits => {
+                format!("process {pid} does not use CUDA yet: it is recorded from when it does")
+            }
             Said::Records(with) => {
                 let still = self.still.as_secs_f64() * 1e3;
                 let filtered = if self.has_seccomp {
@@ -175,19 +175,14 @@ impl Hand {
                 } else {
                     ""
                 };
-                (
-                    false,
-                    format!(
-                        "recording process {pid} by {with}; one thread stood still for {still:.1} ms{filtered}"
-                    ),
+                format!(
+                    "recording process {pid} by {with}; one thread stood still for {still:.1} ms{filtered}"
                 )
             }
-            Said::Refused(why, help) => (
-                true,
-                format!("process {pid} is not recorded: {why}; {help}"),
-            ),
-            Said::Left => (false, format!("left process {pid}, which goes on")),
-        })
+            Said::Refused(why, help) => format!("process {pid} is not recorded: {why}; {help}"),
+            Said::Left => format!("left process {pid}, which goes on"),
+        };
+        Some((is_warning, text))
     }
 
     /// Asks the collector to let go.
