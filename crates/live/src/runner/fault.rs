@@ -70,12 +70,9 @@ impl Fault {
     }
 
     /// The same at a place, unless it has one already.
-    pub(crate) fn or_at(self, site: SiteId) -> Fault {
-        if self.site.is_some() {
-            self
-        } else {
-            self.placed_at(site)
-        }
+    pub(crate) fn or_at(mut self, site: SiteId) -> Fault {
+        self.site.get_or_insert(site);
+        self
     }
 
     /// Puts the place in front of the message: "pipeline.toml:31:7: …".
