@@ -43,10 +43,7 @@ fn serve(out: &mut impl Write) -> io::Result<()> {
     let (mut frames, mut bytes) = (Frames::default(), vec![0; 64 << 10]);
     let mut server = Server::default();
     loop {
-        let patience = Timespec {
-            tv_sec: PATIENCE.as_secs().cast_signed(),
-            tv_nsec: 0,
-        };
+        let patience = Timespec::try_from(PATIENCE).unwrap_or_default();
         let mut watched = [PollFd::new(&stdin, PollFlags::IN)];
         match rustix::event::poll(&mut watched, Some(&patience)) {
             Ok(0) => return Ok(()),
