@@ -256,26 +256,15 @@ fn bare_base(name: &str) -> &str {
 }
 
 fn bare_functor(name: &str) -> &str {
+    const LEADS: [&str; 3] = ["CUDAFunctor_", "CUDAFunctor", "launch_"];
+    const ENDS: &str = "_impl _cuda _kernel _functor Functor CUDAKernelImpl Ops";
+    let is_name = |it: &&str| !it.is_empty();
     let mut name = name;
-    for lead in ["CUDAFunctor_", "CUDAFunctor", "launch_"] {
-        name = name
-            .strip_prefix(lead)
-            .filter(|n| !n.is_empty())
-            .unwrap_or(name);
+    for lead in LEADS {
+        name = name.strip_prefix(lead).filter(is_name).unwrap_or(name);
     }
-    for end in [
-        "_impl",
-        "_cuda",
-        "_kernel",
-        "_functor",
-        "Functor",
-        "CUDAKernelImpl",
-        "Ops",
-    ] {
-        name = name
-            .strip_suffix(end)
-            .filter(|n| !n.is_empty())
-            .unwrap_or(name);
+    for end in ENDS.split(' ') {
+        name = name.strip_suffix(end).filter(is_name).unwrap_or(name);
     }
     name
 }
