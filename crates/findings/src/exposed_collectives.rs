@@ -225,6 +225,10 @@ fn advice(
     let is_it = |it: &(&[&str], _, _)| it.0.iter().any(|word| said.contains(word));
     match ADVICE.iter().position(is_it) {
         _ if is_hidden => (HIDDEN, ""),
+        // A graph's launch has no operator around it.
+        Some(STAGES) if scope.has_name(|it| has_any(it, "alltoall all_to_all")) => {
+            (ADVICE[STAGES - 1].1, HIDING)
+        }
         Some(STAGES) if !has_model(scope) => NEIGHBOURS,
         Some(at) if at < EXCHANGES || !is_inference(scope) => (ADVICE[at].1, ADVICE[at].2),
         _ => INFERENCE,

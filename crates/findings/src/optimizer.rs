@@ -90,8 +90,8 @@ pub(super) fn part_in_step(scope: &Scope, at: impl Iterator<Item = (LaneId, usiz
     share(inside, all)
 }
 
-/// PyTorch's optimizers that have a fused form, and those that can take all parameters at once.
-pub(super) const FUSED: &str = "Adam AdamW SGD Adagrad";
+/// PyTorch's optimizers that have a fused form on a GPU, and those that can take all parameters at once.
+pub(super) const FUSED: &str = "Adam AdamW SGD";
 const SEVERAL: &str = "Adam AdamW SGD Adagrad ASGD Adadelta Adamax NAdam RAdam RMSprop Rprop";
 
 /// What is known of an optimizer's launches.

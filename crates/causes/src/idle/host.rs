@@ -91,6 +91,8 @@ pub(super) struct Host {
     ranges: FxHashMap<(usize, u32), Vec<Ranges>>,
     /// By process: the threads of TensorFlow that bring the next batch to whoever launches.
     inputs: FxHashMap<usize, Vec<u32>>,
+    /// When operators asked those for a batch, in order; `None` where no record says so.
+    asked: Option<Vec<Span>>,
     taken: FxHashMap<(usize, u32), Vec<OverheadSpan>>,
     /// By process: what the profiler took of all of its threads.
     profiler: FxHashMap<usize, Vec<OverheadSpan>>,
@@ -98,7 +100,10 @@ pub(super) struct Host {
 
 impl Host {
     pub(super) fn of(trace: &Trace) -> Host {
-        let mut host = Host::default();
+        let mut host = Host {
+            asked: asked(trace),
+            ..Host::default()
+        };
         // Found once: a program may have thousands of threads, each with a lane of its own.
         let streams: Arc<[LaneId]> = trace.streams().map(|it| it.0).collect();
         let mut overheads: FxHashMap<(usize, u32), Vec<OverheadSpan>> = FxHashMap::default();
@@ -202,6 +207,15 @@ impl Host {
         }
     }
 
+    /// Whether an operator waits for a batch for half of a stretch, or nobody knows.
+    fn asks_within(&self, span: Span) -> bool {
+        self.asked.as_ref().is_none_or(|all| {
+            let from = all.partition_point(|it| it.end <= span.start);
+            let its = all[from..].iter().take_while(|it| it.start < span.end);
+            2 * its.map(|it| it.intersect(span).len()).sum::<Ns>() >= span.len()
+        })
+    }
+
     /// A stretch of a thread cut where outermost ranges begin and end, last part first. Each part has the innermost
     /// range that covers most of it, if the thread was in one.
     pub(super) fn ranges(
@@ -215,6 +229,8 @@ impl Host {
         let own = self.ranges.get(&(process, thread)).into_iter().flatten();
         // Where it is in nothing, it waits for those.
         let inputs = self.inputs.get(&process).into_iter().flatten();
+        let is_asked = self.asks_within(span);
+        let inputs = inputs.filter(|_| is_asked);
         let inputs = inputs.filter_map(|it| self.ranges.get(&(process, *it)));
         for ranges in own.chain(inputs.flatten()) {
             // Later lists (Python functions) name what the ones before (phases, NVTX ranges, CPU ops) do not.
@@ -228,6 +244,17 @@ impl Host {
         }
         parts
     }
+}
+
+/// See [`Host::asked`].
+fn asked(trace: &Trace) -> Option<Vec<Span>> {
+    let asks = |name: NameId| trace.names().full(name).starts_with("IteratorGetNext");
+    (0..trace.names().len() as NameId).any(asks).then_some(())?;
+    let lanes = trace.lanes().iter().enumerate();
+    let lanes = lanes.filter(|it| matches!(it.1.key().kind, LaneKind::Range { .. }));
+    let rows = lanes.flat_map(|(id, lane)| trace.activities(id, lane.kept()));
+    let its = rows.filter(|it| matches!(it.1.what, What::Range(of) if asks(of.name)));
+    Some(Span::merged(its.map(|it| it.1.span).collect()))
 }
 
 /// Cuts overlapping overheads so that each moment has one: that which began first.

@@ -345,7 +345,10 @@ fn exposed(name: &str, stream: u32) -> Finding {
 }
 
 fn exposed_beside(compute: &str, name: &str, stream: u32) -> Finding {
-    let mut scene = Scene::new();
+    exposed_with(&mut Scene::new(), compute, name, stream)
+}
+
+fn exposed_with(scene: &mut Scene, compute: &str, name: &str, stream: u32) -> Finding {
     for i in 0..10 {
         let at = i * 4_000_000;
         scene.call("cudaLaunchKernel", at - 9_000, at - 4_000);
@@ -353,7 +356,7 @@ fn exposed_beside(compute: &str, name: &str, stream: u32) -> Finding {
         scene.call("cudaLaunchKernel", at - 4_000, at - 1_000);
         scene.kernel(name, stream, at + 3_000_000, at + 4_000_000);
     }
-    sick("exposed-communication", &mut scene)
+    sick("exposed-communication", scene)
 }
 
 #[test]
@@ -521,6 +524,11 @@ fn only_stages_of_a_model_are_a_pipeline() {
     }
     let it = of("void at::native::add_kernel", "ncclDevKernel_SendRecv(…)");
     assert_eq!(it.cure, "a shorter pipeline bubble");
+    // An all-to-all is made of sends, too.
+    let (mut scene, add) = (Scene::new(), "void at::native::add_kernel");
+    scene.range(RangeKind::CpuOp, "c10d::alltoall_base_", 0, 0, 1_000);
+    let it = exposed_with(&mut scene, add, "ncclDevKernel_SendRecv(…)", 23);
+    assert_eq!(it.cure, "hiding communication");
     // What is no exchange keeps its advice.
     let it = of("stencil_step", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(…)");
     assert_eq!(it.cure, "overlapping communication");

@@ -901,6 +901,15 @@ fn while_another_works(thread: &str, own: bool, is_called: bool) -> Finding {
     let mut scene = Scene::new();
     scene.name("ExecutorState::Process");
     scene.call("cuLaunchKernel", 0, 5_000);
+    if thread.ends_with("/asked") {
+        scene.range(
+            RangeKind::CpuOp,
+            "IteratorGetNextOp::DoCompute",
+            0,
+            1,
+            90_000,
+        );
+    }
     scene.kernel("first", 1, 10_000, 1_000_000);
     if is_called {
         scene.call("cuLaunchKernel", 91_000_000, 91_005_000);
@@ -954,6 +963,8 @@ fn a_launching_thread_that_does_nothing_waits_for_the_input_of_tensorflow() {
     for (thread, own) in [
         ("tf_data_iterator_get_next/7", true),
         ("tf_Compute/7", false),
+        // The step had its batch long before.
+        ("tf_data_iterator_get_next/asked", false),
     ] {
         let found = another_thread_works(thread, own);
         assert!(!found.advice.contains("tf.data"), "{found:?}");
