@@ -38,6 +38,9 @@ pub const NEARLY_ALL: f64 = 0.90;
 /// million blocks of a warp's work took 1,277 each, far below the memory's speed.
 pub const AT_ONCE: [f64; 2] = [1_000.0, 1_500.0];
 
+/// Small blocks keep the memory from its speed where they use no more of it.
+pub const LITTLE_DRAM: f64 = 0.25;
+
 /// So many threads for each number that was copied to or from the GPU are far more than there is data.
 pub const THREADS_EACH: f64 = 8.0;
 

@@ -52,7 +52,10 @@ impl Config {
     /// Whether it is near no peak by counters, while its blocks, which are very many, take next to no time each.
     pub fn has_tiny_blocks(&self) -> bool {
         let are_many = self.row.fill.waves > Some(thresholds::MANY_WAVES);
-        are_many && self.row.class == Class::Latency && self.block_ns() < thresholds::AT_ONCE[1]
+        // One that moves many bytes is held up by memory.
+        let dram = self.row.counted.dram.map_or(1.0, |it| it.value);
+        let is_slow = self.row.class == Class::Latency && dram < thresholds::LITTLE_DRAM;
+        are_many && is_slow && self.block_ns() < thresholds::AT_ONCE[1]
     }
 
     /// Whether it has far more threads than there are numbers, and most of them end at once.

@@ -2,9 +2,9 @@
 
 use rustc_hash::FxHashSet;
 
-use activity::{Copy, Direction, MemoryKind, Ns, Span};
+use activity::{Copy, Direction, MemoryKind, Ns, Span, What};
 use causes::graph::{CallId, Graph, LATENCY_MAX, NONE};
-use trace::LaneId;
+use trace::{LaneId, Trace};
 
 /// The copies of a device.
 #[derive(Debug, Default)]
@@ -63,6 +63,18 @@ impl HostCopies {
     /// Whether all uploads end before anything comes back, whatever was called first.
     pub fn come_back_last(&self) -> bool {
         self.back.is_some_and(|it| self.up <= it)
+    }
+
+    /// Whether no stream of the large ones has a kernel: what keeps them apart is when they are asked for.
+    pub fn are_beside(&self, trace: &Trace, window: Option<Span>) -> bool {
+        let large = self.at.iter().filter(|it| 10 * it.0 > self.copied);
+        let lanes: FxHashSet<LaneId> = large.map(|it| it.1.0).collect();
+        let works = |lane: &LaneId| {
+            let rows = trace.lanes()[*lane].rows_in(window);
+            let mut all = trace.activities(*lane, rows);
+            all.any(|it| matches!(it.1.what, What::Kernel(_)))
+        };
+        !lanes.is_empty() && !lanes.iter().any(works)
     }
 
     /// Whether what could be done is done: a driver may keep them apart, as on Windows.

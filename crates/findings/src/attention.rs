@@ -1,6 +1,6 @@
 //! Attention whose scores go through memory.
 
-use super::{DeviceFigures, Finding, Occurrence, Says, Scope, configs, longest_first};
+use super::{DeviceFigures, Finding, Says, Scope, configs, longest_first};
 use activity::text::counted;
 use activity::units::{duration, percent};
 use figures::attention::{Scores, is_softmax};
@@ -14,10 +14,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let of_it = configs::kernel_time(scope, f).of_it(all);
-    let at = at.into_iter().map(|it| (it.0, Occurrence::Row(it.1)));
     // One kernel does both products, too. Measured on an H200: it takes a quarter of these two, which write the scores and read them.
     let saved = inside + (all - inside) / 4 * 3;
-    let found = scope.found(f.span_ns, saved, &longest_first(at.collect()));
+    let found = scope.found(f.span_ns, saved, &longest_first(at));
     Some(Finding {
         title: format!(
             "attention writes its scores to memory, {}: it takes {}, {} of it between two products of matrices ({} of the time)",

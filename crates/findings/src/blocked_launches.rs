@@ -1,6 +1,6 @@
 //! Launches that return only when their kernel is over.
 
-use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first};
+use super::{DeviceFigures, Finding, Rule, Says, Scope, longest_first};
 use activity::units::{count, duration, percent};
 use causes::Bound;
 use figures::launches;
@@ -12,11 +12,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !cases::WARNING_SHARE.is_reached_by(f.part(time)) {
         return None;
     }
-    let at = found
-        .at
-        .into_iter()
-        .map(|(time, at)| (time, Occurrence::Row(at)));
-    let at = longest_first(at.collect());
+    let at = longest_first(found.at);
     Some(Finding {
         title: format!(
             "{} launches return only when their kernel is over, and wait for {} ({}); the GPU is idle for {} ({})",

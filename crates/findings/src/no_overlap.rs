@@ -57,6 +57,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if cases::DONE_ALREADY.holds(are_apart && !copies.come_back_last()) {
         return None;
     }
+    let are_beside = computes && copies.are_beside(scope.trace, scope.window_on(f.index));
     let hidden_at_most = match scope.planned {
         Some(_) => f.recorded_ns() - f.idle_ns - engines.least(),
         None => saving,
@@ -93,7 +94,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
                 None => scope.change("streams", None),
             },
         },
-        refused: are_apart.then(|| "they have streams of their own already".to_owned()),
+        refused: (are_apart || are_beside).then(|| "they have streams of their own already".to_owned()),
         // Copies of pageable memory block whoever asks for them, on whatever stream.
         premise: match copies.pageable > 0 && 2 * copies.pageable >= copies.copied {
             true => "pin".parse().ok(),

@@ -6,7 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::configs;
 use super::no_overlap::has_one_batch;
 use super::words::seen_at;
-use super::{Copied, DeviceFigures, Finding, Occurrence, Scope, longest_first};
+use super::{At, Copied, DeviceFigures, Finding, Scope, longest_first};
 use crate::thresholds;
 use ::program::Framework;
 use activity::units::{bytes, duration, rate};
@@ -158,7 +158,7 @@ fn end_first(scope: &Scope, figures: &DeviceFigures) -> bool {
 /// The copies of a device that the driver stages, but for set-up.
 #[derive(Default)]
 pub(super) struct Staged {
-    pub at: Vec<(Ns, Occurrence)>,
+    pub at: Vec<(Ns, At)>,
     pub ends: FxHashSet<Ns>,
     lanes: FxHashSet<LaneId>,
     ops: FxHashSet<OpId>,
@@ -234,7 +234,7 @@ impl Staged {
             if let Some(op) = graph.op_at(place.0, place.1) {
                 scope.causes.add_launch(op, &mut copies.seen);
             }
-            copies.at.push((length, Occurrence::Row(place)));
+            copies.at.push((length, place));
         }
         copies
     }
@@ -286,10 +286,7 @@ impl Staged {
     /// Whether what comes before the work is a batch, which no program makes on the GPU. It comes behind PyTorch's loader, or as one array
     /// of a training step. A model comes in many.
     fn is_batch(&self, scope: &Scope) -> bool {
-        let start = |at: &Occurrence| match *at {
-            Occurrence::Row((lane, row)) => scope.trace.lanes()[lane].span(row).start,
-            Occurrence::Gap(_, span) => span.start,
-        };
+        let start = |&(lane, row): &At| scope.trace.lanes()[lane].span(row).start;
         let (Some(last), longest) = (
             self.at.iter().map(|it| start(&it.1)).max(),
             self.at.iter().map(|it| it.0).max().unwrap_or(0),
@@ -315,10 +312,7 @@ impl Staged {
     fn asynchronous<'s>(&self, scope: &'s Scope) -> Option<&'s str> {
         let graph = scope.causes.graph();
         let longest = self.at.iter().max_by_key(|it| it.0);
-        let call = match longest?.1 {
-            Occurrence::Row(at) => graph.call_at(at),
-            Occurrence::Gap(..) => NONE,
-        };
+        let call = graph.call_at(longest?.1);
         let name = (call != NONE).then(|| graph.function(scope.trace, call))?;
         (scope.framework() == Framework::Cuda && name.contains("Async")).then_some(name)
     }

@@ -2,14 +2,12 @@
 //! which might be on the GPU.
 
 use super::pageable::Staged;
-use super::{DeviceFigures, Finding, Occurrence, Rule, Scope, longest_first};
+use super::{DeviceFigures, Finding, Rule, Scope, longest_first};
 use ::program::is_of_region;
-use activity::Ns;
 use activity::text::counted;
 use activity::units::{bytes, duration, percent};
 use causes::{Gap, Piece};
 use figures::trips::{self, Kept};
-use trace::LaneId;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let all = [arrays, gradients, parked];
@@ -26,7 +24,7 @@ fn parked(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     {
         return None;
     }
-    let found = scope.found(f.span_ns, exposed, &longest_first(rows(kept.at)));
+    let found = scope.found(f.span_ns, exposed, &longest_first(kept.at));
     Some(Finding {
         title: format!(
             "offloading: {} go to the CPU's memory and come back as they were, in {}; both ways take {} ({}) with nothing beside them",
@@ -42,12 +40,6 @@ fn parked(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         instead_of: &[Rule::NoOverlap, Rule::PageableCopy],
         ..found
     })
-}
-
-/// Where they stand.
-fn rows(at: Vec<(Ns, (LaneId, usize))>) -> Vec<(Ns, Occurrence)> {
-    let row = |it: (Ns, (LaneId, usize))| (it.0, Occurrence::Row(it.1));
-    at.into_iter().map(row).collect()
 }
 
 /// Gradients that go back each time to tensors on the CPU, which adds them while the GPU waits.
@@ -97,7 +89,7 @@ fn arrays(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !is_loop || !cases::LARGE_SHARE.is_reached_by(f.part(time)) {
         return None;
     }
-    let found = scope.found(f.span_ns, time, &longest_first(rows(it.at)));
+    let found = scope.found(f.span_ns, time, &longest_first(it.at));
     Some(Finding {
         title: format!(
             "{} that came down go up again at once, in {} copies: both ways take {} ({})",

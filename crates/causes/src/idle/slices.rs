@@ -3,10 +3,11 @@
 //! A GPU that several processes use works for one at a time, without MPS for 2 ms and more. What was launched meanwhile starts as
 //! late, and a kernel that runs when a turn begins takes as much longer. Both are equally long, whatever is launched.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Cause, Causes, Certainty, Culprit, Gap, Piece, gaps, is_shared};
-use crate::graph::{CallId, NONE};
+use crate::first_use;
+use crate::graph::{CallId, NONE, OpId};
 use activity::stats::lower_median;
 use activity::{Ns, ShapeId, Span, What};
 
@@ -113,8 +114,10 @@ impl Turns {
         };
         let follow = late.len() > 1 && late.windows(2).all(is_next);
         let few = |it: &Ns| is_usual(it) && cases::EQUAL_TURNS.holds(follow);
-        let is_own =
-            |it: &Ns| !is_named && !USUAL.contains(*it) && is_everywhere(causes, device, &gaps);
+        let is_own = |it: &Ns| {
+            let may_be = !is_named && !USUAL.contains(*it);
+            may_be && (is_everywhere(causes, device, &gaps) || recur(causes, device, &gaps))
+        };
         let turn = turn.filter(|it| (many(it) || few(it)) && !is_own(it));
         (is_named || turn.is_some()).then_some(Turns {
             turn,
@@ -150,6 +153,30 @@ fn is_everywhere(causes: &Causes<'_>, device: usize, late: &[(Ns, Gap)]) -> bool
         2 * same.count() > late.len()
     };
     (0..trace.devices().len()).any(|it| it != device && is_there(it))
+}
+
+/// Whether most of these times come between the same two operations as a rule, wherever those follow each other. Turns of a length that
+/// no driver gives know nothing of the program's own order.
+fn recur(causes: &Causes<'_>, device: usize, late: &[(Ns, Gap)]) -> bool {
+    let graph = causes.graph;
+    let kind = |op: OpId| {
+        let engine = graph.ops.engine[op as usize] as u8;
+        (engine, first_use::kernel(causes.trace, graph, op))
+    };
+    let ends: FxHashSet<OpId> = late.iter().map(|it| it.1.next).collect();
+    let last = ends.iter().max().copied().unwrap_or(0);
+    let mut by: FxHashMap<_, [usize; 2]> = FxHashMap::default();
+    let own = graph.ops.of_device(device);
+    let pairs = own.windows(2).take_while(|two| two[1] <= last);
+    for two in pairs {
+        let [all, ends_late] = by.entry((kind(two[0]), kind(two[1]))).or_default();
+        *all += 1;
+        *ends_late += usize::from(ends.contains(&two[1]));
+    }
+    let often = by
+        .values()
+        .filter(|it| it[0] >= TURNS_MIN && 2 * it[1] >= it[0]);
+    2 * often.map(|it| it[1]).sum::<usize>() > late.len()
 }
 
 /// How late an operation starts for no recorded reason. One that starts as the CPU begins to wait was held back until then, as WSL does.

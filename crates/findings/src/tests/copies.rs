@@ -1198,6 +1198,30 @@ fn copies_within_a_gpu_that_take_a_tenth_of_the_time() {
     );
 }
 
+/// A hundred copies of so many bytes within the GPU, of 2 us each, and each 8 us behind the call before it; then a kernel of 9 ms.
+#[test]
+fn tiny_copies_within_the_gpu_are_told_with_their_calls() {
+    let of = |bytes: u64, number: Ns| {
+        let mut scene = Scene::new();
+        for at in (0..number).map(|i| i * 10_000) {
+            scene.call("cudaMemcpy", at, at + 5_000);
+            scene.copy(Direction::D2D, 1, bytes, at + 8_000, at + 10_000);
+        }
+        let at = number * 10_000;
+        scene.call("cudaLaunchKernel", at, at + 5_000);
+        scene.kernel("k", 1, at + 8_000, at + 9_000_000);
+        scene
+    };
+    let found = sick("device-copies", &mut of(16, 200));
+    // Of the first the pause is not known.
+    assert_eq!(found.bound_ns, 200 * 2_000 + 199 * 8_000);
+    found.title.must_have("(18 %) with the pauses before them");
+    assert_eq!(found.severity, Severity::Warning);
+    // Few of them, or large ones that take as little, are no such thing.
+    cured("device-copies", &mut of(16, 60));
+    cured("device-copies", &mut of(1 << 20, 200));
+}
+
 /// Rounds of a kernel, a copy back, a call between or around, and a copy up; the CPU works for `own` behind that call.
 fn exchange(name: &str, bytes: u64, around: bool, own: Ns) -> Scene {
     let mut scene = Scene::new();

@@ -529,6 +529,29 @@ fn what_all_gpus_wait_for_before_the_same_kernels_is_no_turn() {
     assert_eq!(beside(3), (4, Some(3_200_000), 1));
 }
 
+/// Forty kernels, of which some begin 5 ms late: each tenth, which is another one, or as many at any place. Four take as much longer.
+#[test]
+fn what_is_late_before_the_same_kernel_each_time_is_no_turn() {
+    let of = |is_late: fn(Ns) -> bool, first: &str| {
+        let mut scene = Scene::new();
+        let mut at = 0;
+        for i in 0..40 {
+            let name = if i % 10 == 0 { first } else { "k" };
+            let late = if is_late(i) { 5 * MS } else { 10_000 };
+            scene.call("cudaLaunchKernel", at, at + 4_000);
+            let time = if i % 10 == 5 { 5 * MS + 20_000 } else { 20_000 };
+            let begin = at + late + 6_000;
+            scene.kernel(name, 1, begin, begin + time);
+            at = begin + time + 1_000;
+        }
+        turns(&mut scene)
+    };
+    assert_eq!(of(|i| i % 10 == 0 && i > 0, "first"), (0, None, 0));
+    let anywhere = of(|i| [7, 12, 18, 31].contains(&i), "first");
+    // Each begins 6 us and 5 ms behind its call.
+    assert_eq!(anywhere, (4, Some(5 * MS + 6_000), 4));
+}
+
 /// Of 80 kernels half have no launch that was recorded. Each begins 0.7 ms late, which is no length of a turn but for a process that
 /// NVML names, with the multiprocessors at nine tenths.
 #[test]
