@@ -13,7 +13,7 @@ use causes::{Gap, Group, Piece};
 /// Copies of no more bytes each cost what their calls take, and no bandwidth.
 const TINY_BYTES: u64 = 4 << 10;
 
-/// What is said behind the time, what to do, its words of a change, and what that is called: of many small copies, and of others.
+/// What is said behind the time, what to do, its words of a change, and its name. Of many small copies, and of others.
 const OF_TINY: [&str; 4] = [
     " with the pauses before them",
     "Let one kernel move what they do, or copy rows with one cudaMemcpy2D: each copy has a call of its own.",
