@@ -14,7 +14,7 @@ use figures::busy::mostly;
 
 /// Kernels that are named, and columns of each name.
 const NAMES: usize = 3;
-const NAMES_MAX: usize = 30;
+const NAMES_MAX: usize = 40;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !scope.has_name(|it| it.contains("GraphLaunch")) {

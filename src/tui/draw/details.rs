@@ -246,6 +246,7 @@ impl Details {
         let cure = device.and_then(|_| state.cure_of(gap));
         // Which finding tells of it fits where what to do does not.
         let [see, advice] = cure.map_or([None, None], |it| it.map(Some));
+        let advice = advice.filter(|_| state.size.width >= 100);
         let told: Vec<String> = part.into_iter().chain(see).collect();
         if !told.is_empty() {
             self.say(told.join("; "));

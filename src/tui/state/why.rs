@@ -68,7 +68,7 @@ impl super::State {
         let at = (!of_gap(first)).then(others).flatten()?;
         let change = found[at].change.first().map(Change::to_string);
         let advice = change.as_ref().unwrap_or(&found[at].advice);
-        let see = format!("for this gap see finding {}", at + 1);
+        let see = format!("see finding {}", at + 1);
         Some([see, printable(advice)])
     }
 }

@@ -6,16 +6,19 @@ use std::ops::AddAssign;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Bound, STALL_SHARE, path};
+use activity::text::{NAME_MAX, cut_name};
 use activity::units::{count, share};
 use activity::{Direction, NameId, Ns, ShapeId, Span, What};
 use causes::graph::{CallId, OpId};
 use causes::stacks::StackCounts;
-use causes::{Cause, Causes, Certainty, Culprit, Gap, Group, Piece, Shares, first_use, is_mpi};
+use causes::{
+    Cause, Causes, Certainty, Culprit, Gap, Group, Piece, Shares, first_use, is_mpi, sum_by,
+};
 use figures::DeviceFigures;
 use figures::collectives::Collectives;
 use figures::steps::Steps;
 use jobs::JobAnalysis;
-use trace::{LaneId, Trace};
+use trace::{LaneId, Trace, short};
 
 /// One operation that takes less says nothing of a program.
 const SHORT: Ns = 1_000_000;
@@ -293,17 +296,24 @@ impl Split {
         self.counts[0].saturating_sub(self.in_graphs)
     }
 
-    /// What CUDA graphs run of most kernels.
-    pub(super) fn of_graphs(&self) -> Option<String> {
+    /// What CUDA graphs run of most kernels, and which most of those are: one that a headline names may be another.
+    pub(super) fn of_graphs(&self, trace: &Trace) -> Option<String> {
         let [kernels, of] = [self.in_graphs, self.counts[0]];
-        let told = || {
-            format!(
-                "CUDA graphs run {} of {} kernels",
-                count(kernels),
-                count(of)
-            )
+        let most = || {
+            let streams = trace.streams();
+            let all = streams.flat_map(|(id, lane)| trace.activities(id, lane.kept()));
+            let nodes = all.filter_map(|(_, it)| match it.what {
+                What::Kernel(it) if it.graph != 0 => Some((trace.shape(it.shape).name, 1)),
+                _ => None,
+            });
+            let most = sum_by(nodes).first()?.0;
+            let name = cut_name(&short::short(trace.names().full(most)), NAME_MAX);
+            let (kernels, of) = (count(kernels), count(of));
+            Some(format!(
+                "CUDA graphs run {kernels} of {of} kernels, mostly {name}"
+            ))
         };
-        (2 * kernels > of).then(told)
+        (2 * kernels > of).then(most).flatten()
     }
 
     /// Whether most of what runs are graphs that were recorded as a whole.

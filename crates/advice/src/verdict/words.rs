@@ -200,8 +200,11 @@ impl Told<'_> {
             return vec![told.to_owned()];
         }
         if self.bound != Bound::Compute {
-            let of_run = self.of == Answered::Run && self.step.is_none();
-            return split.of_graphs().filter(|_| of_run).into_iter().collect();
+            let of_run = (self.of == Answered::Run && self.step.is_none()).then_some(self.trace);
+            return of_run
+                .and_then(|it| split.of_graphs(it))
+                .into_iter()
+                .collect();
         }
         let late = [Bound::Unknown].into_iter().filter(|_| split.late > 0);
         let stalls = [Bound::Host, Bound::Launch, Bound::Sync].into_iter();
