@@ -229,24 +229,25 @@ fn operators(trace: &Trace, graph: &Graph) -> Vec<First> {
             let is_number = |it: char| it.is_ascii_digit() || it == ' ';
             trace.names().full(name).trim_end_matches(is_number)
         };
-        // The two that take longest, by name.
-        let mut again: FxHashMap<&str, [Ns; 2]> = FxHashMap::default();
-        for (name, list) in &rows {
-            let of = again.entry(base(*name)).or_default();
-            for time in list.iter().map(|it| lane.span(*it).len()) {
-                *of = [of[0].max(time), of[1].max(of[0].min(time))];
-            }
-        }
-        let told = |it: &(NameId, Vec<usize>)| cases::CALLS_MIN.is_reached_by(it.1.len());
-        for (name, list) in rows.into_iter().filter(told) {
+        // The second longest of a name: of few it is asked.
+        let second = |name: NameId| {
+            let its = rows.iter().filter(|it| base(*it.0) == base(name));
+            let times = its.flat_map(|it| it.1).map(|row| lane.span(*row).len());
+            let two = times.fold([0, 0], |of: [Ns; 2], it| {
+                [of[0].max(it), of[1].max(of[0].min(it))]
+            });
+            two[1]
+        };
+        let told = |it: &(&NameId, &Vec<usize>)| cases::CALLS_MIN.is_reached_by(it.1.len());
+        for (&name, list) in rows.iter().filter(told) {
             let time = |row: &usize| lane.span(*row).len();
             let mut times: Vec<Ns> = list.iter().map(time).collect();
             let usual = lower_median(&mut times).unwrap_or(0);
             let span = lane.span(list[0]);
             let own = span.len() - waits(trace, lane.key(), span);
             // One that comes again at that length is no first one: a step of TensorFlow runs whole functions in it.
-            let is_first = 2 * again.get(base(name)).map_or(0, |it| it[1]) < span.len();
-            if is_first && cases::FEW_MIN.is_reached_by(own) && is_outlier(own, usual) {
+            let is_cold = cases::FEW_MIN.is_reached_by(own) && is_outlier(own, usual);
+            if is_cold && 2 * second(name) < span.len() {
                 found.push((span, (id, list[0])));
             }
         }
