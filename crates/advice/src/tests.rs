@@ -50,12 +50,15 @@ fn steps_that_something_else_paces_have_nothing_to_gain() {
 /// Sixty steps, 144 a second, of 14 kernels: launched one by one all along, or all at their begin.
 #[test]
 fn steps_that_launch_all_along_are_paced_by_nothing() {
-    let headline = |apart: Ns| {
+    let headline = |apart: Ns, asks: Ns| {
         let mut scene = Scene::new();
         for i in 0..60 * 14 {
             let (step, launch) = (i / 14, i % 14);
             let at = step * 6_944_444 + launch * apart;
-            scene.call("cudaLaunchKernel", at, at + apart - 1_000);
+            if asks > 0 {
+                scene.call("cudaMemGetInfo", at, at + asks - 1_000);
+            }
+            scene.call("cudaLaunchKernel", at + asks, at + apart - 1_000);
             scene.kernel(&format!("k{launch}"), 1, at + apart - 2_000, at + apart);
         }
         let trace = scene.trace();
@@ -64,12 +67,18 @@ fn steps_that_launch_all_along_are_paced_by_nothing() {
         judged.verdicts[0].headline()
     };
     let paced = "a timer likely paces it";
-    assert!(headline(5_000).ends_with(paced), "{}", headline(5_000));
-    let launches = headline(496_000);
+    assert!(
+        headline(5_000, 0).ends_with(paced),
+        "{}",
+        headline(5_000, 0)
+    );
+    let launches = headline(496_000, 0);
     assert!(
         launches.starts_with("launch-bound") && !launches.contains(paced),
         "{launches}"
     );
+    // Nor are those that ask before each launch.
+    headline(496_000, 400_000).must_have("in cudaMemGetInfo between launches");
 }
 
 /// Two kernels, each waited for; every fourth step takes another time than the others' 10 ms.

@@ -75,7 +75,7 @@ pub fn paced(scope: &Scope, rate: Ns, found: &mut Vec<Finding>) {
     };
     // Who waits for a timer does so once a step, and not between launches.
     let is_known = |it: &Finding| match it.rule {
-        Rule::LaunchBound => 2 * it.bound_ns > f.idle_ns,
+        Rule::LaunchBound | Rule::Queries => 2 * it.bound_ns > f.idle_ns,
         rule => matches!(rule, Rule::HostBound | Rule::Asleep),
     };
     if found.iter().any(is_known) || !scope.devices.iter().all(is_idle) {
