@@ -38,7 +38,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         count(seen.of as u64)
     );
     // Fewer kernels take less time, too.
-    let bound = seen.idle_most + (part * f.compute_ns as f64) as Ns;
+    let own = seen.kernels.unwrap_or((part * f.compute_ns as f64) as Ns);
+    let bound = seen.idle_most + own;
     let is_main = cases::OPTIMIZER_SHARE.is_reached_by(share(seen.idle, f.idle_ns));
     let found = scope.found(f.span_ns, bound, &longest_first(seen.at.clone()));
     Some(Finding {
@@ -106,6 +107,8 @@ struct Seen {
     idle: Ns,
     idle_most: Ns,
     at: Vec<(Ns, Occurrence)>,
+    /// How long its kernels run, where they are known.
+    kernels: Option<Ns>,
     /// The launches of one step in one, where its range is known.
     edit: Option<EditSet>,
     /// Where it is stepped, where samples tell.
@@ -183,6 +186,8 @@ impl Seen {
             self.idle += idle;
             self.at.push((idle, Occurrence::Gap(f.index, gap.span)));
         }
+        let ops = &scope.causes.graph().ops;
+        self.kernels = Some(its.iter().map(|it| ops.span(*it).len()).sum());
         self.idle_most = self.idle;
         (!its.is_empty()).then_some(self)
     }

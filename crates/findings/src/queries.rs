@@ -4,7 +4,7 @@ use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first
 use activity::Ns;
 use activity::units::{count, duration, percent};
 use causes::graph::CallId;
-use causes::{Bound, Culprit};
+use causes::{Bound, Culprit, Group};
 use figures::launches::is_query;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
@@ -12,10 +12,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         return None;
     }
     let graph = scope.causes.graph();
-    let (function, first) = (
-        |call| graph.function(scope.trace, call),
-        scope.causes.first_use(),
-    );
+    let (calls, first) = (&graph.calls, scope.causes.first_use());
+    let function = |call| graph.function(scope.trace, call);
     let idle = scope.idle_that(f, |gap, piece| match piece.culprit {
         Culprit::Call(call) => is_query(function(call)) && !scope.causes.is_first(gap.next, piece),
         _ => false,
@@ -25,39 +23,39 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     }
     let window = scope.window_on(f.index).unwrap_or(f.span);
     let asks = |&call: &CallId| {
-        let (span, at) = (graph.calls.span(call), graph.calls.at(call));
+        let (span, at) = (calls.span(call), calls.at(call));
         window.overlaps(span) && is_query(function(call)) && !first.has_call(span, at)
     };
-    let asked: Vec<CallId> = (0..graph.calls.len() as CallId).filter(asks).collect();
+    let asked: Vec<CallId> = (0..calls.len() as CallId).filter(asks).collect();
     if !cases::LOOP_MIN.is_reached_by(asked.len()) {
         return None;
     }
-    let took = |&call: &CallId| graph.calls.span(call).len();
+    let synced = scope.idle_that(f, |gap, it| scope.causes.group(*gap, it) == Group::Sync);
+    let took = |&call: &CallId| calls.span(call).len();
     let time = asked.iter().map(took).sum::<Ns>().min(f.idle_ns);
     let (name, _) = *causes::sum_by(asked.iter().map(|it| (function(*it), took(it)))).first()?;
-    let at = asked
-        .iter()
-        .map(|it| (took(it), Occurrence::Row(graph.calls.at(*it))));
-    let at: Vec<_> = at.collect();
+    let row = |&call: &CallId| (took(&call), Occurrence::Row(calls.at(call)));
+    let at: Vec<_> = asked.iter().map(row).collect();
+    let part = percent(f.part(time));
     Some(Finding {
         title: format!(
-            "{name} is called {} times between launches: {} ({})",
+            "{name} is called {} times between launches: {} ({part})",
             count(asked.len() as u64),
             duration(time),
-            percent(f.part(time)),
         ),
         advice: "Ask once, before the loop, and keep the answer: the driver looks it up each time."
             .to_owned(),
-        change: scope.change("ask-once", None),
+        change: scope.changes(&format!("{name}: once, before the loop"), None),
         says: Some(Says {
             bound: Bound::Host,
             part: f.part(time),
-            why: format!(
-                "{} of the time in {name} between launches",
-                percent(f.part(time))
-            ),
+            why: format!("{part} of the time in {name} between launches"),
         }),
-        instead_of: &[Rule::LaunchBound],
+        // Syncs cost what lies before the next launch, and nothing of what is asked behind them.
+        instead_of: match 2 * synced <= idle {
+            true => &[Rule::LaunchBound, Rule::SyncInLoop],
+            false => &[Rule::LaunchBound],
+        },
         ..scope.found(f.span_ns, time, &longest_first(at))
     })
 }
