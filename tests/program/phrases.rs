@@ -10,6 +10,7 @@ const CHAPTERS: &[(&str, &[&str])] = &[
         &[
             "crates/advice/src/verdict/words/idle.rs",
             "crates/advice/src/verdict/words.rs",
+            "crates/advice/src/verdict/awaited.rs",
         ],
     ),
     (

@@ -116,8 +116,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let waits = likely_waited(long, waited);
     let (advice, hides) = advice(scope, rows.first().copied()?, 10 * alone < collectives.took);
     let (first, cure) = match is_on_compute_stream(scope, f, &rows) {
-        true => (SAME_STREAM, "a stream of its own for communication"),
-        false => ("", hides),
+        true if hides != INFERENCE.1 => (SAME_STREAM, "a stream of its own for communication"),
+        _ => ("", hides),
     };
     let last = scope.ranks.map_or(UNKNOWN, |_| "");
     let at: Vec<Occurrence> = rows.into_iter().map(Occurrence::Row).collect();

@@ -223,7 +223,7 @@ fn cure_of(late: &Late, beside: Option<String>, is_jax: bool) -> LaunchCure {
         _ if late.are_read() => ("Keep values on the GPU, or look at them in every tenth round, say: launches wait for each.".to_owned(), "reading values back less often", "keep-values", "only when a value was read back"),
         _ if 2 * late.of_graphs > late.idle => ("Most of it is before graph launches: capture more per graph, or launch the next graph earlier.".to_owned(), "larger CUDA graphs", "", "CUDA graphs"),
         Some(names) if is_jax => (format!("Launched one by one: {names}. Put all of the step into jax.jit."), jit, "graph", "op by op, outside jit"),
-        Some(names) => (format!("A CUDA graph is replayed already. Capture in it, too, what is launched one by one: {names}."), capture, "", "kernels one by one beside a CUDA graph"),
+        Some(names) => (format!("A CUDA graph is replayed already. Capture in it, too, what is launched one by one, mostly {names}."), capture, "", "kernels one by one beside a CUDA graph"),
         None => ("Launch less often: a CUDA graph, fused kernels, larger batches.".to_owned(), if is_jax { jit } else { "" }, "graph", ""),
     }
 }

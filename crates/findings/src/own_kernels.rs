@@ -3,14 +3,15 @@
 use super::limits::{full, name, time};
 use super::{Finding, Says, Scope, configs, migrations};
 use ::program::Framework;
-use activity::Ns;
 use activity::units::duration;
+use activity::{Ns, Span};
 use causes::sum_by;
 use figures::DeviceFigures;
 use figures::busy::mostly;
 use figures::class::Class;
 use figures::configs::Config;
 use figures::own_work::{KINDS, OwnWork};
+use rustc_hash::FxHashSet;
 use trace::SourceKind;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
@@ -36,10 +37,15 @@ fn found(of: &OwnWork, scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let (taken, most) = (time(&all), *all.first()?);
     // No library brings pages of managed memory sooner.
     let pages = migrations::pages(scope, f);
-    let kernels = configs::ran(scope, f, &all).into_iter();
-    let kernels = kernels.map(|((lane, row), ..)| scope.trace.lanes()[lane].span(row));
+    let ran: FxHashSet<_> = configs::ran(scope, f, &all).iter().map(|it| it.0).collect();
+    let lanes = scope.trace.lanes();
+    let kernels = ran.iter().map(|at| lanes[at.0].span(at.1));
     let waits = kernels.filter_map(|it| Some(migrations::until_last(&pages, it)?.len()));
-    if !configs::is_worth(scope, f, taken) || 2 * waits.sum::<Ns>() > taken {
+    // What runs beside others is no time less without it.
+    let others = scope.operations(f).filter(|it| !ran.contains(&it.0));
+    let others = Span::union_len(others.map(|it| it.1.span).collect());
+    let saved = taken.min(f.busy_ns - others);
+    if !configs::is_worth(scope, f, saved) || 2 * waits.sum::<Ns>() > taken {
         return None;
     }
     let part = configs::kernel_time(scope, f);
@@ -73,7 +79,7 @@ fn found(of: &OwnWork, scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         )),
         cure: library,
         is_all: true,
-        ..scope.found(f.span_ns, taken, &configs::places(scope, f, &all))
+        ..scope.found(f.span_ns, saved, &configs::places(scope, f, &all))
     })
 }
 

@@ -18,16 +18,14 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         Culprit::Call(call) => is_query(function(call)) && !scope.causes.is_first(gap.next, piece),
         _ => false,
     });
-    if !cases::WARNING_SHARE.is_reached_by(f.part(idle)) {
-        return None;
-    }
     let window = scope.window_on(f.index).unwrap_or(f.span);
     let asks = |&call: &CallId| {
         let (span, at) = (calls.span(call), calls.at(call));
         window.overlaps(span) && is_query(function(call)) && !first.has_call(span, at)
     };
     let asked: Vec<CallId> = (0..calls.len() as CallId).filter(asks).collect();
-    if !cases::LOOP_MIN.is_reached_by(asked.len()) {
+    let is_much = cases::WARNING_SHARE.is_reached_by(f.part(idle));
+    if !is_much || !cases::LOOP_MIN.is_reached_by(asked.len()) {
         return None;
     }
     let synced = scope.idle_that(f, |gap, it| scope.causes.group(*gap, it) == Group::Sync);
@@ -35,7 +33,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let time = asked.iter().map(took).sum::<Ns>().min(f.idle_ns);
     let (name, _) = *causes::sum_by(asked.iter().map(|it| (function(*it), took(it)))).first()?;
     let row = |&call: &CallId| (took(&call), Occurrence::Row(calls.at(call)));
-    let at: Vec<_> = asked.iter().map(row).collect();
+    let at = longest_first(asked.iter().map(row).collect());
     let part = percent(f.part(time));
     Some(Finding {
         title: format!(
@@ -43,8 +41,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             count(asked.len() as u64),
             duration(time),
         ),
-        advice: "Ask once, before the loop, and keep the answer: the driver looks it up each time."
-            .to_owned(),
+        advice: "The driver looks it up each time: ask once, and keep the answer.".to_owned(),
         change: scope.changes(&format!("{name}: once, before the loop"), None),
         says: Some(Says {
             bound: Bound::Host,
@@ -56,6 +53,6 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             true => &[Rule::LaunchBound, Rule::SyncInLoop],
             false => &[Rule::LaunchBound],
         },
-        ..scope.found(f.span_ns, time, &longest_first(at))
+        ..scope.found(f.span_ns, time, &at)
     })
 }

@@ -6,6 +6,7 @@
 //! With steps the verdict speaks of the main kind of them, without the odd ones; else of everything looked at. Odd steps that lose
 //! more take its place (`odd`), and what the run is made of beside stands behind it.
 
+mod awaited;
 mod elsewhere;
 mod gain;
 mod instead;
@@ -187,7 +188,7 @@ pub fn find(
     let late = ranks.and_then(|it| words::straggler(it, whole.span_ns));
     let late = late.filter(|of| !is_stalled || of.0 >= whole.share);
     let is_late = late.is_some();
-    let waits = ranks.and_then(|it| words::waits(it, devices));
+    let waits = ranks.and_then(|it| awaited::waits(it, devices));
     whole.beside.extend(waits.filter(|_| !is_late));
     if let Some((share, text)) = late {
         let text_of = std::mem::take(&mut whole.text);

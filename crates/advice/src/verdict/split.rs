@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Bound, STALL_SHARE, path};
 use activity::text::{NAME_MAX, cut_name};
-use activity::units::{count, share};
+use activity::units::{count, percent, share};
 use activity::{Direction, NameId, Ns, ShapeId, Span, What};
 use causes::graph::{CallId, OpId};
 use causes::stacks::StackCounts;
@@ -302,15 +302,24 @@ impl Split {
         let most = || {
             let streams = trace.streams();
             let all = streams.flat_map(|(id, lane)| trace.activities(id, lane.kept()));
-            let nodes = all.filter_map(|(_, it)| match it.what {
-                What::Kernel(it) if it.graph != 0 => Some((trace.shape(it.shape).name, 1)),
-                _ => None,
-            });
+            let (mut nodes, mut within, mut whole) = (Vec::new(), 0, 0);
+            for (_, it) in all {
+                let What::Kernel(kernel) = it.what else {
+                    continue;
+                };
+                whole += it.span.len();
+                if kernel.graph != 0 {
+                    within += it.span.len();
+                    nodes.push((trace.shape(kernel.shape).name, 1));
+                }
+            }
             let most = sum_by(nodes).first()?.0;
             let name = cut_name(&short::short(trace.names().full(most)), NAME_MAX);
-            let (kernels, of) = (count(kernels), count(of));
             Some(format!(
-                "CUDA graphs run {kernels} of {of} kernels, mostly {name}"
+                "CUDA graphs run {} of {} kernels, {} of their time, mostly {name}",
+                count(kernels),
+                count(of),
+                percent(share(within, whole))
             ))
         };
         (2 * kernels > of).then(most).flatten()

@@ -12,11 +12,10 @@ use activity::units::{bytes, duration, percent, share};
 use activity::{Direction, NameId, Ns, occupancy};
 use causes::stacks::LineShare;
 use causes::{Group, IdleCause};
-use figures::DeviceFigures;
 use figures::busy::{self, KernelTime, mostly};
 use figures::communication::is_communication;
 use figures::failed;
-use jobs::{JobAnalysis, Rank, Stretch};
+use jobs::{JobAnalysis, Stretch};
 use trace::{SourceKind, Trace, short};
 
 /// What is said in the place of a verdict of a timeline without an operation. A process that was only looked at
@@ -505,34 +504,6 @@ pub(super) fn straggler(ranks: &JobAnalysis, span: Ns) -> Option<(f64, String)> 
     }
     let text = cut_middle(&ranks.headline(late), HEADLINE_MAX);
     Some((cost, printable(&text)))
-}
-
-/// Of a GPU most of whose work is to wait for other ranks: "GPU 0 waits for pid 13097 in collectives for 168 of the 209 ms that it works".
-pub(super) fn waits(ranks: &JobAnalysis, devices: &[DeviceFigures]) -> Option<String> {
-    let of = |at: usize| {
-        let exposed = ranks.split.sums[at].exposed_ns;
-        let device = ranks.ranks[at].device;
-        let f = devices.iter().find(|f| f.index == device)?;
-        let is_much = cases::WORTH_SHARE.is_reached_by(share(exposed, f.span_ns));
-        (is_much && 2 * exposed > f.busy_ns).then_some((exposed, at, f))
-    };
-    let all = 0..ranks.ranks.len();
-    let (time, at, f) = all.filter_map(of).max_by_key(|it| it.0)?;
-    let others: Vec<&Rank> = ranks
-        .ranks
-        .iter()
-        .filter(|it| it.device != f.index)
-        .collect();
-    let whom = match others.as_slice() {
-        [one] => &one.name,
-        _ => "other ranks",
-    };
-    Some(format!(
-        "{} waits for {whom} in collectives for {} of the {} that its GPU works",
-        printable(&ranks.ranks[at].name),
-        duration(time),
-        duration(f.busy_ns),
-    ))
 }
 
 /// What a headline begins with.

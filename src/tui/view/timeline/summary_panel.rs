@@ -398,7 +398,7 @@ mod tests {
         let syncs =
             "Launch ahead and sync once at the end. Where a result decides, its sync has to stay.";
         assert_eq!(what_to_do(syncs), "Launch ahead and sync once at the end");
-        let graph = "A CUDA graph is replayed already. Capture in it, too, what is launched one by one: add.";
+        let graph = "A CUDA graph is replayed already. Capture in it, too, what is launched one by one, mostly add.";
         assert!(what_to_do(graph).starts_with("Capture in it"));
         let one = Finding {
             title: "99 CPU syncs between launches keep the GPU idle for 827 µs (38 %)".to_owned(),
