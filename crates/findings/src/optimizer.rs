@@ -38,8 +38,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         count(seen.of as u64)
     );
     // Fewer kernels take less time, too.
-    let own = seen.kernels.unwrap_or((part * f.compute_ns as f64) as Ns);
-    let bound = seen.idle_most + own;
+    let bound = seen.idle_most + seen.kernels.unwrap_or((part * f.compute_ns as f64) as Ns);
     let is_main = cases::OPTIMIZER_SHARE.is_reached_by(share(seen.idle, f.idle_ns));
     let found = scope.found(f.span_ns, bound, &longest_first(seen.at.clone()));
     Some(Finding {

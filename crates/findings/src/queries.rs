@@ -4,7 +4,7 @@ use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first
 use activity::Ns;
 use activity::units::{count, duration, percent};
 use causes::graph::CallId;
-use causes::{Bound, Culprit, Group};
+use causes::{Bound, Culprit, Gap, Group, Piece};
 use figures::launches::is_query;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
@@ -14,21 +14,22 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let graph = scope.causes.graph();
     let (calls, first) = (&graph.calls, scope.causes.first_use());
     let function = |call| graph.function(scope.trace, call);
-    let idle = scope.idle_that(f, |gap, piece| match piece.culprit {
-        Culprit::Call(call) => is_query(function(call)) && !scope.causes.is_first(gap.next, piece),
-        _ => false,
+    let asks = |it: &Piece| matches!(it.culprit, Culprit::Call(call) if is_query(function(call)));
+    let idle = scope.idle_that(f, |gap, it| {
+        asks(it) && !scope.causes.is_first(gap.next, it)
     });
     let window = scope.window_on(f.index).unwrap_or(f.span);
-    let asks = |&call: &CallId| {
+    let is_asked = |&call: &CallId| {
         let (span, at) = (calls.span(call), calls.at(call));
         window.overlaps(span) && is_query(function(call)) && !first.has_call(span, at)
     };
-    let asked: Vec<CallId> = (0..calls.len() as CallId).filter(asks).collect();
+    let asked: Vec<CallId> = (0..calls.len() as CallId).filter(is_asked).collect();
     let is_much = cases::WARNING_SHARE.is_reached_by(f.part(idle));
     if !is_much || !cases::LOOP_MIN.is_reached_by(asked.len()) {
         return None;
     }
-    let synced = scope.idle_that(f, |gap, it| scope.causes.group(*gap, it) == Group::Sync);
+    let is_sync = |gap: &Gap, it: &Piece| scope.causes.group(*gap, it) == Group::Sync;
+    let synced = scope.idle_that(f, |gap, it| !asks(it) && is_sync(gap, it));
     let took = |&call: &CallId| calls.span(call).len();
     let time = asked.iter().map(took).sum::<Ns>().min(f.idle_ns);
     let (name, _) = *causes::sum_by(asked.iter().map(|it| (function(*it), took(it)))).first()?;

@@ -215,6 +215,20 @@ fn what_is_asked_before_each_launch_is_asked_once() {
     // All but what lies before the first kernel: half of a round's 10 us.
     assert_eq!(found.bound_ns, 99 * 5_000);
     cured("launch-bound", &mut of("cudaMemGetInfo", 2_000));
+    // What is asked behind a sync costs what the question takes, and not the sync.
+    let mut synced = Scene::new();
+    synced.device(h200());
+    for at in (0..100).map(|it| it * 10_000) {
+        synced.call("cudaGetDeviceProperties", at, at + 5_000);
+        synced.call("cudaLaunchKernel", at + 5_200, at + 5_500);
+        synced.kernel("sweep", 7, at + 6_000, at + 9_000);
+        synced.call("cudaDeviceSynchronize", at + 5_600, at + 9_500);
+    }
+    let found = sick("queries", &mut synced);
+    found.change[0]
+        .to_string()
+        .must_begin("cudaGetDeviceProperties");
+    cured("sync-in-loop", &mut synced);
     // The GPU works meanwhile; what libraries ask is their own.
     cured("queries", &mut of("cudaMemGetInfo", 20_000));
     cured("queries", &mut of("cudaPointerGetAttributes", 2_000));
