@@ -25,7 +25,7 @@ pub struct Mapping {
     pub rights: String,
     /// Where in the file it begins.
     pub offset: u64,
-    /// The file, or what the kernel calls it ("[stack]"); empty where it has no name.
+    /// The file, or what the kernel calls it (`[stack]`); empty where it has no name.
     pub path: String,
 }
 
