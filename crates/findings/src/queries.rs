@@ -8,9 +8,7 @@ use causes::{Bound, Culprit, Gap, Group, Piece};
 use figures::launches::is_query;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    if !scope.has_name(is_query) {
-        return None;
-    }
+    scope.has_name(is_query).then_some(())?;
     let graph = scope.causes.graph();
     let (calls, first) = (&graph.calls, scope.causes.first_use());
     let function = |call| graph.function(scope.trace, call);
@@ -24,14 +22,16 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         window.overlaps(span) && is_query(function(call)) && !first.has_call(span, at)
     };
     let asked: Vec<CallId> = (0..calls.len() as CallId).filter(is_asked).collect();
-    let is_much = cases::WARNING_SHARE.is_reached_by(f.part(idle));
+    let took = |&call: &CallId| calls.span(call).len();
+    let time = asked.iter().map(took).sum::<Ns>().min(f.idle_ns);
+    // Where it takes long, launches come late for it, though the last one is still on its way to the GPU meanwhile.
+    let is_much = cases::WARNING_SHARE.is_reached_by(f.part(idle))
+        || cases::LAUNCH_IDLE_SHARE.is_reached_by(f.part(time));
     if !is_much || !cases::LOOP_MIN.is_reached_by(asked.len()) {
         return None;
     }
     let is_sync = |gap: &Gap, it: &Piece| scope.causes.group(*gap, it) == Group::Sync;
     let synced = scope.idle_that(f, |gap, it| !asks(it) && is_sync(gap, it));
-    let took = |&call: &CallId| calls.span(call).len();
-    let time = asked.iter().map(took).sum::<Ns>().min(f.idle_ns);
     let (name, _) = *causes::sum_by(asked.iter().map(|it| (function(*it), took(it)))).first()?;
     let row = |&call: &CallId| (took(&call), Occurrence::Row(calls.at(call)));
     let at = longest_first(asked.iter().map(row).collect());

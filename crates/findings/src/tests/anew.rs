@@ -215,6 +215,15 @@ fn what_is_asked_before_each_launch_is_asked_once() {
     // All but what lies before the first kernel: half of a round's 10 us.
     assert_eq!(found.bound_ns, 99 * 5_000);
     cured("launch-bound", &mut of("cudaMemGetInfo", 2_000));
+    // So does what is asked while the launch before is still on its way.
+    let mut on_its_way = Scene::new();
+    on_its_way.device(h200());
+    for at in (0..100).map(|it| it * 10_000) {
+        on_its_way.call("cudaLaunchKernel", at, at + 3_000);
+        on_its_way.kernel("sweep", 7, at + 8_000, at + 9_800);
+        on_its_way.call("cudaMemGetInfo", at + 3_100, at + 9_900);
+    }
+    sick("queries", &mut on_its_way);
     // What is asked behind a sync costs what the question takes, and not the sync.
     let mut synced = Scene::new();
     synced.device(h200());
