@@ -157,12 +157,7 @@ pub fn chained(
         What::Kernel(it) => Some(trace.shape(it.shape).name),
         _ => None,
     };
-    let issued = |(lane, row)| {
-        Some((
-            ops.call[graph.op_at(lane, row)? as usize],
-            graph.op_at(lane, row)?,
-        ))
-    };
+    let issued = |(lane, row)| graph.op_at(lane, row).map(|op| (ops.call[op as usize], op));
     let mut issued: Vec<(CallId, OpId)> = kernels.filter_map(issued).collect();
     issued.sort_unstable();
     let lane = |op: OpId| ops.lane[op as usize];
