@@ -72,7 +72,7 @@ pub(super) fn checkpointed(scope: &Scope, f: &DeviceFigures) -> Option<Finding> 
     let took = format!("{} ({})", duration(it.time), percent(f.part(it.time)));
     Some(Finding {
         title: format!(
-            "blocks run forward a second time in backward (checkpoint.py), {} of {} times, for {took}",
+            "blocks run forward a second time in backward, as torch/utils/checkpoint.py does, {} of {} times, for {took}",
             count(it.again),
             count(it.forward),
         ),

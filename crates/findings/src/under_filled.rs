@@ -71,8 +71,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         Occurrence::Row(at) => Some(*at),
         _ => None,
     });
-    let chained = chained(scope.trace, graph, scope.event_waits(), rows)
-        .filter(|_| !are_paged && !has_blocks);
+    let chain = || chained(scope.trace, graph, scope.event_waits(), rows);
+    let chained = (!are_paged && !has_blocks).then(chain).flatten();
     // So many streams hold at most so many at once.
     let alone = chained.map_or(0, |streams| kernels.time / streams as Ns);
     let most_saved = most_saved.min(kernels.time + between - alone);
