@@ -53,7 +53,10 @@ struct Wanted {
 #[derive(Debug, Default)]
 struct SeenProcess {
     pid: u32,
+    /// What it may use.
     devices: HashMap<u32, Uuid>,
+    /// Whether one of them is known to be used.
+    has_gpu: bool,
 }
 
 /// The thread that looks. Dropping it ends it.
@@ -140,18 +143,30 @@ impl HardwareWatch {
         if seen.pid != 0 {
             found.processes.insert(seen.pid);
         }
-        let step = batch.items.len() / GLANCE + 1;
+        // CUPTI keeps a buffer while one of its kernels runs: the first operation may lie among calls, the next come seconds later.
+        let step = if seen.has_gpu {
+            batch.items.len() / GLANCE + 1
+        } else {
+            1
+        };
+        let only = seen
+            .devices
+            .values()
+            .next()
+            .filter(|_| seen.devices.len() == 1);
         for item in batch.items.iter().step_by(step) {
             if let What::Call(call) = item.what
                 && seen.pid != 0
             {
                 found.threads.insert((seen.pid, call.thread));
+                found.gpus.extend(only);
             }
             let place = item.place();
             found
                 .gpus
                 .extend(place.and_then(|it| seen.devices.get(&it.device)));
         }
+        seen.has_gpu |= !found.gpus.is_empty();
         self.learn(found);
         for it in &batch.hardware {
             if let Hardware::Occupants { all, .. } = it {

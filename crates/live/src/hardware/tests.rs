@@ -67,6 +67,36 @@ fn what_is_worth_a_look_is_learned_from_records() {
     assert_eq!(watch.known.threads, BTreeSet::from([(pid, 77)]));
 }
 
+/// The first operation among two thousand calls, and what may use one GPU only: counters would begin seconds late.
+#[test]
+fn a_gpu_is_known_by_its_first_operation_or_as_the_only_one() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let start = || {
+        HardwareWatch::start(directory.path(), Pause::default(), Counters::Off, None)
+            .expect("a thread")
+    };
+    let kernel = activity(What::Kernel(Kernel {
+        place: Place::default(),
+        shape: 0,
+        graph: 0,
+        node: 0,
+    }));
+    for at in [0, 77, 1_999] {
+        let mut items = vec![call(77); 2_000];
+        items[at] = kernel;
+        let mut watch = start();
+        watch.note(&batch(items));
+        assert_eq!(watch.known.gpus, BTreeSet::from([[3; 16]]), "{at}");
+    }
+    let Message::Batch(mut one) = batch(vec![call(77)]) else {
+        panic!("a batch");
+    };
+    one.defs.pop();
+    let mut watch = start();
+    watch.note(&Message::Batch(one));
+    assert_eq!(watch.known.gpus, BTreeSet::from([[3; 16]]));
+}
+
 #[test]
 fn a_program_that_recorded_nothing_leaves_no_file() {
     let directory = tempfile::tempdir().expect("a directory");
