@@ -2027,6 +2027,63 @@ def thread_that_waits_for_results(made):
         at += (140 if i % 4 == 3 else 100) * US
 
 
+def rounds_of_streams(made, streams, waiting):
+    """Forty kernels of 16 blocks and 0.3 ms on streams by turns. Of ten launches so many wait by an event for the one before."""
+    made.put("d", 132, 3)
+    at = 0
+    for i in range(40):
+        if i % 10 < waiting:
+            made.call("cudaStreamWaitEvent", at - 20 * US, at - 19 * US)
+        made.call("cudaLaunchKernel", at - 15 * US, at - 10 * US)
+        made.kernel("trace_rays", at, at + 300 * US, stream=7 + i % streams, grid=16)
+        at += 302 * US
+
+
+@made
+def two_streams_by_turns(made):
+    """On two streams, which is a producer and its consumer."""
+    rounds_of_streams(made, 2, 10)
+
+
+@made
+def streams_of_which_half_wait(made):
+    """On four streams, of which half wait."""
+    rounds_of_streams(made, 4, 5)
+
+
+def launches_that_wait(made, length, free):
+    """Forty launches whose call covers the kernel and 20 us of the CPU's behind it, but for those with these numbers."""
+    at = 0
+    for i in range(40):
+        made.call("cudaLaunchKernel", at, at + (3 * US if i in free else 6 * US + length))
+        made.kernel("k", at + 4 * US, at + 4 * US + length)
+        at += length + 26 * US
+
+
+@made
+def kernels_that_end_before_their_launch(made):
+    """Of kernels of 3 us, as an ordinary launch of 9 us does."""
+    launches_that_wait(made, 3 * US, [])
+
+
+@made
+def launches_of_which_most_wait(made):
+    """Of kernels of 30 us, but for each fifth."""
+    launches_that_wait(made, 30 * US, range(0, 40, 5))
+
+
+@made
+def graphs_that_are_kept(made):
+    """A server makes two graphs of each size, one of them for later, and launches the other."""
+    at = 0
+    for i in range(20):
+        made.call("cudaGraphInstantiate", at, at + 200 * US)
+        made.call("cudaGraphInstantiate", at + 210 * US, at + 410 * US)
+        made.call("cudaGraphLaunch", at + 420 * US, at + 430 * US)
+        made.kernel("k", at + 435 * US, at + 1_400 * US)
+        at += 1_500 * US
+
+
 def main():
     for function in INPUTS:
         made = Made()

@@ -416,6 +416,20 @@ table! {
         AS_LONG_WITH_TWICE: Exception => ["kernels_of_twice_the_blocks"];
         /// Many kernels that are shorter on average may just have little to do: a remark.
         LITTLE_TO_DO: Ns = 100_000 or 0 => ["recorded_pipeline", "short_kernels_of_few_blocks"];
+        /// Fewer streams in a chain are a producer and its consumer.
+        CHAINED_STREAMS: Count = 3 or 0 => ["two_streams_by_turns"];
+        /// Streams are chained where this part of their launches waits for the one before.
+        CHAINED_SHARE: Share = 0.9 or 0.0 => ["streams_of_which_half_wait"];
+    }
+    "blocked-launches" {
+        /// A shorter kernel may be over before its launch returns.
+        BLOCKED_MIN: Ns = 5_000 or 0 => ["kernels_that_end_before_their_launch"];
+        /// So many launches wait for their kernel, to each that does not.
+        BLOCKED_TIMES: Times = 19 or 0 => ["launches_of_which_most_wait"];
+    }
+    "graphs-anew" {
+        /// Graphs of which this part is launched right behind its making are made for that.
+        ANEW_SHARE: Share = 0.9 or 0.0 => ["graphs_that_are_kept"];
     }
     "no-overlap" {
         /// An engine takes part in an overlap when it works for this part of the time.

@@ -87,8 +87,7 @@ pub struct Blocked {
     pub waited: Ns,
 }
 
-/// A shorter kernel may be over before its launch returns; and about what a launch takes at least.
-const LONG: Ns = 5_000;
+/// About what a launch takes at least.
 const LAUNCH: Ns = 2_000;
 
 /// Those of a device, where nearly all launches of kernels that take a while are such.
@@ -104,7 +103,8 @@ pub fn blocked(
     for (id, lane) in lanes() {
         for row in lane.rows_in(window) {
             let span = lane.span(row);
-            if span.len() < LONG || !matches!(trace.what(id, row), What::Kernel(_)) {
+            let is_kernel = matches!(trace.what(id, row), What::Kernel(_));
+            if !is_kernel || !cases::BLOCKED_MIN.is_reached_by(span.len()) {
                 continue;
             }
             // A library's operation, as TensorFlow writes it, lasts as long as it wants, and launches several.
@@ -120,12 +120,13 @@ pub fn blocked(
                 _ => {}
             }
             // Most programs end here, soon.
-            if 20 * others > count {
+            if cases::BLOCKED_TIMES.value() * others > count as Ns {
                 return None;
             }
         }
     }
-    let is_so = cases::LOOP_MIN.is_reached_by(found.at.len()) && found.at.len() >= 19 * others;
+    let is_so = found.at.len() as Ns >= cases::BLOCKED_TIMES.value() * others
+        && cases::LOOP_MIN.is_reached_by(found.at.len());
     is_so.then_some(found)
 }
 

@@ -140,10 +140,6 @@ fn is_told(events: &[CallId], before: CallId, call: CallId) -> bool {
     events.partition_point(|&it| it <= before) < events.partition_point(|&it| it < call)
 }
 
-/// So many streams are chained, and so many of ten of their kernels wait.
-const CHAINED_STREAMS: usize = 3;
-const CHAINED_OF_TEN: usize = 9;
-
 /// How many streams run kernels alike (lanes and rows of them) one after another. Each is launched behind a wait for an event, and
 /// begins when the one launched before, on another stream, has just ended.
 pub fn chained(
@@ -169,7 +165,9 @@ pub fn chained(
             && (-CLOCK..=JUST_BEHIND).contains(&behind)
             && is_told(events, call, next)
     });
-    let is_chain = waits.count() * 10 >= issued.len() * CHAINED_OF_TEN;
+    let waiting = waits.count() as f64 / issued.len().max(1) as f64;
     let lanes: FxHashSet<u32> = issued.iter().map(|it| lane(it.1)).collect();
-    (lanes.len() >= CHAINED_STREAMS && is_chain).then_some(lanes.len())
+    let is_chain = cases::CHAINED_STREAMS.is_reached_by(lanes.len())
+        && cases::CHAINED_SHARE.is_reached_by(waiting);
+    is_chain.then_some(lanes.len())
 }

@@ -30,7 +30,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             ));
         }
     }
-    let is_so = cases::LOOP_MIN.is_reached_by(launched) && 10 * launched >= 9 * made.len();
+    let part = launched as f64 / made.len().max(1) as f64;
+    let is_so = cases::LOOP_MIN.is_reached_by(launched) && cases::ANEW_SHARE.is_reached_by(part);
     let makes = |it: &Piece| match it.culprit {
         Culprit::Call(call) => graph.function(scope.trace, call).contains(MAKES),
         _ => false,
