@@ -23,13 +23,22 @@ mod tests;
 use std::ffi::c_void;
 use std::panic::catch_unwind;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use memory::Buffer;
 pub(crate) use pool::{Completed, Pool};
 
-use crate::options::BUFFER;
+use crate::options::{BUFFER, FEW, SMALL};
 
 static POOL: OnceLock<Pool> = OnceLock::new();
+
+/// Buffers handed out since the last flush.
+static RECENT: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts buffers anew: a flush begins.
+pub(crate) fn note_flush() {
+    RECENT.store(0, Ordering::Relaxed);
+}
 
 pub(crate) fn the_pool() -> Option<&'static Pool> {
     POOL.get()
@@ -64,7 +73,10 @@ pub(crate) unsafe extern "C" fn requested(
         match given {
             Some(taken) => {
                 *buffer = taken.address();
-                *size = BUFFER;
+                *size = match RECENT.fetch_add(1, Ordering::Relaxed) {
+                    0..FEW => SMALL,
+                    _ => BUFFER,
+                };
             }
             None => {
                 *buffer = std::ptr::null_mut();

@@ -12,7 +12,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, never, select};
 use cupti_sys::api::SUCCESS;
 use cupti_sys::{Cupti, kinds};
 
-use crate::buffers::Pool;
+use crate::buffers::{self, Pool};
 use crate::command::Command;
 use crate::decode::Decoder;
 use crate::gate;
@@ -87,6 +87,7 @@ impl Flusher {
                 default(switch.due(self.period)) => None,
             };
             times.note(self.pool.begin_flush());
+            buffers::note_flush();
             self.ask_for_devices(&mut asked);
             self.flush(0);
             switch.apply_requests(&self.cupti, || self.hold());

@@ -12,12 +12,18 @@ const ROUNDS: usize = 2_000;
 
 /// Takes a buffer as CUPTI does; `None` when it is declined.
 fn take() -> Option<*mut u64> {
+    take_with_size().map(|it| it.0)
+}
+
+/// And how long it is said to be.
+fn take_with_size() -> Option<(*mut u64, usize)> {
     let (mut buffer, mut size, mut most) = (std::ptr::null_mut(), 0, 7);
     // SAFETY: three valid places.
     unsafe { requested(&raw mut buffer, &raw mut size, &raw mut most) };
     assert_eq!(most, 0, "as many records as there is room for");
-    assert_eq!(size, if buffer.is_null() { 0 } else { BUFFER });
-    (!buffer.is_null()).then_some(buffer.cast())
+    assert_eq!(size == 0, buffer.is_null());
+    assert!([0, SMALL, BUFFER].contains(&size));
+    (!buffer.is_null()).then_some((buffer.cast(), size))
 }
 
 #[test]
@@ -88,6 +94,18 @@ fn a_buffer_has_one_owner_comes_empty_and_none_is_lost() {
     let (made, free) = pool.made_and_free();
     assert_eq!(free, made);
     assert!((1..=most).contains(&made), "{made}");
+    // The first between two flushes are short, so that one that runs on withholds little.
+    for _ in 0..2 {
+        note_flush();
+        for nth in 0..FEW + 2 {
+            let (buffer, size) = take_with_size().expect("one");
+            assert_eq!(size, if nth < FEW { SMALL } else { BUFFER }, "{nth}");
+            // SAFETY: what was just taken.
+            unsafe { completed(std::ptr::null_mut(), 0, buffer.cast(), size, 0) };
+            let done = pool.done.take().expect("one");
+            pool.consume(&done, |_| {});
+        }
+    }
     // A child that was forked gets none.
     pool.close();
     assert_eq!(take(), None);
