@@ -1,4 +1,4 @@
-"""Learns to tell carpets by their knots, and keeps a slow average of the weights for use."""
+"""Learns to tell carpets by their knots on top of a body that knows them already, and keeps a slow average of the weights for use."""
 import torch
 from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_avg_fn, get_ema_multi_avg_fn
@@ -27,8 +27,10 @@ def slow_copy(net):
 
 torch.manual_seed(0)
 torch.set_float32_matmul_precision("high")
-net = nn.Sequential(*[Knot() for _ in range(DEPTH)], nn.Linear(WIDTH, KINDS)).cuda()
-optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4, fused=True)
+body = nn.Sequential(*[Knot() for _ in range(DEPTH)]).requires_grad_(False)
+head = nn.Sequential(nn.LayerNorm(WIDTH), nn.Linear(WIDTH, KINDS))
+net = nn.Sequential(body, head).cuda()
+optimizer = torch.optim.AdamW(head.parameters(), lr=1e-4, fused=True)
 average = slow_copy(net)
 carpets = torch.randn(ROWS, WIDTH, device="cuda")
 kinds = torch.randint(KINDS, (ROWS,), device="cuda")
