@@ -1,7 +1,7 @@
 //! Forward passes of a model's blocks that run again in backward, as activation checkpointing does.
 
 use activity::{Ns, Span, What};
-use causes::graph::Graph;
+use causes::graph::{Graph, OpId};
 use rustc_hash::FxHashMap;
 use trace::Trace;
 
@@ -18,21 +18,18 @@ const KINDS: [(&str, &str); 3] = [
 ];
 
 /// What is computed again.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recomputed {
     /// Forward kernels of the kind that is looked at, those of them that are repeats, and how long the repeats take with all between.
-    pub forward: u64,
-    pub again: u64,
+    pub forward: usize,
+    pub again: usize,
     pub time: Ns,
+    /// Those that run between backward ones.
+    pub between: Vec<OpId>,
 }
 
 /// Forward kernels in a row, without a backward one between.
-#[derive(Clone, Copy, Default)]
-struct Forwards {
-    count: u64,
-    first: Ns,
-    last: Ns,
-}
+type Forwards = Vec<OpId>;
 
 /// Finds what of a device's work within a stretch is computed again. A first run of forward kernels is long, and short ones lie between
 /// backward ones. A second model that only runs forward does so before all of them.
@@ -50,46 +47,43 @@ pub fn find(trace: &Trace, graph: &Graph, device: usize, span: Span) -> Option<R
             }
         })
     };
-    let (mut runs, mut run, mut back) = (Vec::new(), Forwards::default(), 0);
+    let (mut runs, mut run, mut back) = (Vec::new(), Forwards::new(), 0);
     let ops = graph.ops.of_device(device).iter().copied();
     for op in ops.filter(|&op| span.contains(graph.ops.start[op as usize])) {
         let What::Kernel(kernel) = graph.what(trace, op) else {
             continue;
         };
-        let start = graph.ops.start[op as usize];
         match is_forward(kernel.shape) {
-            Some(true) if run.count == 0 => (run.count, run.first, run.last) = (1, start, start),
-            Some(true) => (run.count, run.last) = (run.count + 1, start),
+            Some(true) => run.push(op),
             Some(false) => {
                 back += 1;
-                runs.extend(Some(std::mem::take(&mut run)).filter(|it| it.count > 0));
+                runs.extend(Some(std::mem::take(&mut run)).filter(|it| !it.is_empty()));
             }
             None => {}
         }
     }
-    Recomputed::of(&runs, back)
+    Recomputed::of(&graph.ops.start, &runs, back)
 }
 
 impl Recomputed {
-    fn of(runs: &[Forwards], back: u64) -> Option<Recomputed> {
-        let longest = runs.iter().map(|it| it.count).max()?;
-        let is_long = |it: &&Forwards| 2 * it.count > longest && it.count > 2;
-        let sum =
-            |those: &mut dyn Iterator<Item = &Forwards>| those.map(|it| it.count).sum::<u64>();
-        let forward = sum(&mut runs.iter());
-        let between = forward - sum(&mut runs.iter().filter(is_long));
+    fn of(start: &[Ns], runs: &[Forwards], back: usize) -> Option<Recomputed> {
+        let longest = runs.iter().map(Forwards::len).max()?;
+        let is_long = |it: &&Forwards| 2 * it.len() > longest && it.len() > 2;
+        let (long, short): (Vec<&Forwards>, Vec<&Forwards>) = runs.iter().partition(is_long);
+        let between: Forwards = short.into_iter().flatten().copied().collect();
+        let forward = runs.iter().map(Forwards::len).sum::<usize>();
         let again = forward.saturating_sub(back);
-        if 2 * again < back || 2 * between < back || !runs.iter().any(|it| is_long(&it)) {
+        if 2 * again < back || 2 * between.len() < back || long.is_empty() {
             return None;
         }
-        let long = || runs.iter().filter(is_long);
-        let time: Ns = long().map(|it| it.last - it.first).sum();
-        let steps: u64 = long().map(|it| it.count - 1).sum();
-        let time = time / steps as Ns * again as Ns;
+        let took = |it: &&Forwards| start[it[it.len() - 1] as usize] - start[it[0] as usize];
+        let time: Ns = long.iter().map(took).sum();
+        let steps: usize = long.iter().map(|it| it.len() - 1).sum();
         Some(Recomputed {
             forward,
             again,
-            time,
+            time: time / steps as Ns * again as Ns,
+            between,
         })
     }
 }
@@ -123,6 +117,11 @@ mod tests {
             (found.forward, found.again, found.time),
             (24, 12, 24_000_000)
         );
+        // The first backward one is the 11th of 20 kernels, so that the 12th, the 15th and the 18th run again in each of three steps.
+        let again = [12, 15, 18].map(|it| it - 1);
+        let steps = [0, 20, 40].into_iter();
+        let expected: Vec<u32> = steps.flat_map(|step| again.map(|it| step + it)).collect();
+        assert_eq!(found.between, expected);
         // Two at a time.
         let found = told("FgFgFgFgFgFgBBFgFgBB").expect("checkpoints");
         assert_eq!((found.again, found.time), (12, 24_000_000));

@@ -3,9 +3,10 @@
 
 use super::limits::{full, line_of, name};
 use super::words::seen_at;
-use super::{DeviceFigures, Finding, Says, Scope, configs};
+use super::{DeviceFigures, Finding, Says, Scope, configs, longest_first};
 use activity::Ns;
 use activity::units::{count, duration, percent, share};
+use causes::graph::OpId;
 use causes::sum_by;
 use figures::communication::has_any;
 use figures::configs::Config;
@@ -25,8 +26,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if all.iter().any(|it| is_backward(full(scope, it))) {
         return None;
     }
-    let norms = all.iter();
-    let norms: Vec<&Config> = norms.filter(|it| has_any(full(scope, it), NORMS)).collect();
+    let norms = configs::such(scope, f, |it| has_any(it, NORMS));
     let by_name = norms.iter().map(|it| (it.shape.name, it.row.total_ns));
     let of = sum_by(by_name).first()?.0;
     let its: Vec<&Config> = norms.into_iter().filter(|it| it.shape.name == of).collect();
@@ -68,18 +68,19 @@ pub(super) fn checkpointed(scope: &Scope, f: &DeviceFigures) -> Option<Finding> 
     if !cases::LARGE_SHARE.is_reached_by(f.part(it.time)) {
         return None;
     }
-    let all = configs::of_device(scope, f).iter().collect::<Vec<_>>();
+    let row = |&op: &OpId| (graph.ops.span(op).len(), graph.ops.place(op));
+    let again = longest_first(it.between.iter().map(row).collect());
     let took = format!("{} ({})", duration(it.time), percent(f.part(it.time)));
     Some(Finding {
         title: format!(
             "blocks run forward a second time in backward, as torch/utils/checkpoint.py does, {} of {} times, for {took}",
-            count(it.again),
-            count(it.forward),
+            count(it.again as u64),
+            count(it.forward as u64),
         ),
         advice: "Checkpointing throws activations away to save memory, and computes them again. Keep those of some blocks, or of all, where memory allows.".to_owned(),
         change: scope.change("checkpoint", None),
         says: Some(Says::of_kernels(f, format!("{} in running blocks forward again", percent(f.part(it.time))))),
         beside_ns: f.idle_ns,
-        ..scope.found(f.span_ns, it.time, &configs::places(scope, f, &all))
+        ..scope.found(f.span_ns, it.time, &again)
     })
 }
