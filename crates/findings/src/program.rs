@@ -12,17 +12,13 @@ use program::{Files, Framework};
 /// The cure of steps that host functions in a stream make longer.
 pub const HOST_FUNCTION: &str = "host-function";
 
-/// The words of a cure, for what a program is written in. They are data: see `changes.txt`.
-pub(super) fn words_of(cure: &str, of: Framework) -> Option<&'static str> {
+/// The first words of a cure that are for what a program is written in. They are data: see `changes.txt`.
+pub(super) fn words_of(cure: &str, is_for: impl Fn(&str) -> bool) -> Option<&'static str> {
     let lines = include_str!("changes.txt")
         .lines()
         .map(|it| it.splitn(3, ' '));
     let mut lines = lines.map(|mut it| [it.next(), it.next(), it.next()]);
-    let name = format!("{of:?}").to_lowercase();
-    let is_it = |it: &[Option<&str>; 3]| {
-        it[0] == Some(cure) && [name.as_str(), "*"].contains(&it[1].unwrap_or_default())
-    };
-    lines.find(is_it)?[2]
+    lines.find(|it| it[0] == Some(cure) && it[1].is_some_and(&is_for))?[2]
 }
 
 /// What is known of a program by names and files: both are looked at once, by the rule that asks first.
@@ -71,7 +67,9 @@ mod tests {
                 "nobody asks for {cure}"
             );
             for of in [Cuda, CuPy, Jax, Numba, PyTorch, TensorFlow] {
-                let words = words_of(cure, of).unwrap_or_else(|| panic!("no words for {cure}"));
+                let name = format!("{of:?}").to_lowercase();
+                let words = words_of(cure, |it| it == name || it == "*");
+                let words = words.unwrap_or_else(|| panic!("no words for {cure}"));
                 let has_both = |it: &str| {
                     it.split_once(": ")
                         .is_some_and(|it| !it.0.is_empty() && !it.1.is_empty())

@@ -14,6 +14,7 @@ use causes::evidence::{EVIDENCE_MAX, Evidence};
 use causes::graph::CallId;
 use causes::stacks::LineShare;
 use causes::{Causes, Gap, Group, Piece, Pieces};
+use figures::communication::has_any;
 use figures::configs::Config;
 use figures::lost::Lost;
 use figures::stream_order::event_waits;
@@ -306,7 +307,7 @@ impl<'a> Scope<'a> {
 impl Scope<'_> {
     /// What to change of a program that was seen at a line, as far as it is not done there.
     pub fn change(&self, cure: &str, seen: Option<&LineShare>) -> Vec<Change> {
-        let told = words_of(cure, self.framework());
+        let told = words_of(cure, |it| self.is_written_in(it));
         debug_assert!(cure.is_empty() || told.is_some(), "no words for {cure}");
         told.map_or_else(Vec::new, |told| self.changes(told, seen))
     }
@@ -314,6 +315,16 @@ impl Scope<'_> {
     /// The same in words as `changes.txt` has them.
     pub(super) fn changes(&self, told: &str, seen: Option<&LineShare>) -> Vec<Change> {
         self.sources(seen).changes(told)
+    }
+
+    /// Whether words for such programs are for this one: vLLM without graphs, code that torch.compile made, a framework, or any.
+    fn is_written_in(&self, name: &str) -> bool {
+        match name {
+            "*" => true,
+            "vllm" => self.has_name(|it| it.contains("vllm::")) && !self.has_name(is_graph),
+            "compiled" => self.has_name(|it| has_any(it, COMPILED)),
+            _ => format!("{:?}", self.framework()).eq_ignore_ascii_case(name),
+        }
     }
 
     /// The source files of the program that can be read here, that of the line that was seen first.
@@ -332,6 +343,14 @@ impl Scope<'_> {
         let framework = &self.program.framework;
         *framework.get_or_init(|| Framework::of(self.trace))
     }
+}
+
+/// What code is called that torch.compile made, and the kernels in it.
+const COMPILED: &str =
+    "Torch-Compiled CompiledFxGraph triton_poi_fused triton_red_fused triton_per_fused";
+
+fn is_graph(name: &str) -> bool {
+    name.contains("GraphLaunch")
 }
 
 /// A row of a lane.

@@ -611,6 +611,25 @@ fn a_graph_around_a_step_holds_no_value_that_is_read_back() {
     change.must_have("around what is launched between read-backs");
 }
 
+#[test]
+fn what_is_compiled_already_is_told_what_it_lacks() {
+    let told = |names: &[&str]| {
+        let mut scene = short_kernels(false);
+        for name in names.iter().chain(&["aten::mm"]) {
+            scene.name(name);
+        }
+        sick("launch-bound", &mut scene).change[0].to_string()
+    };
+    // torch's docs: "reduce-overhead" is the mode of torch.compile that makes CUDA graphs, and the default makes none.
+    told(&["Torch-Compiled Region: 0/0"]).must_have("where it compiles already");
+    told(&["triton_poi_fused_add_0"]).must_have("where it compiles already");
+    // vLLM's: enforce_eager=True makes no graphs.
+    let vllm = ["vllm::unified_attention", "## Call CompiledFxGraph x ##"];
+    assert_eq!(told(&vllm), "LLM: enforce_eager=False");
+    told(&["vllm::rms_norm", "cudaGraphLaunch"]).must_have("torch.cuda.graph around the step");
+    told(&["triton_attention"]).must_have("torch.cuda.graph around the step");
+}
+
 /// Kernels of 6 us that are waited for every 60: the CPU reads what they left in managed memory without a copy of its own.
 #[test]
 fn managed_memory_may_decide_what_is_launched_next() {
