@@ -45,6 +45,7 @@ pub mod own_work;
 pub mod passes;
 pub mod recomputed;
 pub mod remarks;
+pub mod rows;
 pub mod rows_of_tensors;
 pub mod serving;
 pub mod shapes;

@@ -32,8 +32,8 @@ pub const TRAINING_NORM: &str = "bn_fw_tr";
 /// PyTorch's kernels that set a random part of what goes through to zero.
 pub const DROPOUT: &str = "fused_dropout_kernel";
 
-/// cuDNN's kernels that turn the layout of a tensor around before a convolution or behind it.
-pub const LAYOUT: &str = "nchwToNhwc nhwcToNchw nchwToFolded SwapDimension1And2InTensor3";
+/// Kernels of cuDNN and TensorFlow that turn the layout of a tensor around before a convolution or behind it.
+pub const LAYOUT: &str = "nchwToNhwc nhwcToNchw nchwToFolded SwapDimension1And2InTensor3 SwapDimension0And2InTensor3 ShuffleInTensor3";
 
 /// CUTLASS's attention in fp32. From 8.0 on it splits each product for the tensor cores.
 pub const FP32_ATTENTION: &str = "fmha_cutlassf_f32 fmha_cutlassb_f32";

@@ -14,13 +14,14 @@ use activity::units::{self, duration, percent};
 use activity::{Ns, Span};
 use causes::graph::NONE;
 use causes::stacks::{LineShare, StackCounts};
-use causes::{LAUNCH_GAP_MAX, sum_by};
+use causes::sum_by;
 use figures::DeviceFigures;
 use figures::busy::{KernelTime, mostly};
 use figures::class::{Class, NO_PEAK};
 use figures::communication::{has_any, is_communication};
 use figures::configs::Config;
 use figures::remarks::is_for_few_warps;
+use figures::rows;
 use figures::stalls::{self, KernelStalls};
 use trace::LaneId;
 
@@ -322,17 +323,13 @@ pub(super) fn tail(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     })
 }
 
-/// So many rounds are a loop; longer rounds are not looked for.
-const ROUNDS_MIN: usize = 8;
-const ROUND_MAX: usize = 500;
-
 /// From this part of kernel time on a headline names them.
 const MAIN: f64 = 0.4;
 /// From this part on, where no one kernel takes more.
 const NAMED: f64 = 0.2;
 
 /// Kernels of batch norm, by cuDNN's names and PyTorch's.
-const NORMS: &str = "bn_fw batch_norm";
+const NORMS: &str = "bn_fw bn_bw batch_norm";
 
 /// Kernels that read or write at places which a tensor says.
 const INDEXED: &str = "index_elementwise index_kernel index_put gather scatter";
@@ -388,7 +385,8 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     });
     let mut ran = configs::ran(scope, f, &all);
     ran.sort_unstable();
-    let (saved, time, at) = in_rows(scope, &all, &ran, is_sampled);
+    let (saved, time, at) = rows::in_rows(scope.trace, &all, &ran, is_sampled);
+    let at: Vec<Occurrence> = at.into_iter().map(Occurrence::from).collect();
     let is_many = cases::LOOP_MIN.is_reached_by(at.len()) || is_sampled;
     if !is_many || !configs::is_worth(scope, f, saved) {
         return None;
@@ -437,49 +435,6 @@ fn is_main(scope: &Scope, f: &DeviceFigures, part: &KernelTime, time: Ns) -> boo
         .map(|it| (it.shape.name, it.row.total_ns));
     let most = sum_by(names).first().map_or(0, |it| it.1);
     part.share(time) >= MAIN || part.share(time) >= NAMED && time >= most
-}
-
-/// What goes where kernels in a row become one, what they take, and where they are. With counters a row is of one size.
-fn in_rows(
-    scope: &Scope,
-    all: &[&Config],
-    ran: &[(super::At, Ns, usize)],
-    is_sampled: bool,
-) -> (Ns, Ns, Vec<Occurrence>) {
-    let size = |number: usize| {
-        let of = &all[number].shape;
-        is_sampled.then_some((of.grid, of.block))
-    };
-    let (mut saved, mut time, mut at) = (0, 0, Vec::new());
-    let span = |(lane, row): (usize, usize)| scope.trace.lanes()[lane].span(row);
-    // What the CPU does for long between two of them may need the first one's result, and ends the row.
-    let is_near = |a, b| span(b).start - span(a).end <= LAUNCH_GAP_MAX;
-    for group in ran.chunk_by(|a, b| {
-        (a.0.0, a.0.1 + 1, size(a.2)) == (b.0.0, b.0.1, size(b.2)) && is_near(a.0, b.0)
-    }) {
-        let group = outside_loops(group);
-        for round in group.chunks(round(&group)).filter(|it| it.len() > 1) {
-            let lengths = round.iter().map(|it| it.1);
-            let (sum, longest) = (lengths.clone().sum::<Ns>(), lengths.max().unwrap_or(0));
-            (saved, time) = (saved + sum - longest, time + sum);
-            at.extend(round.iter().map(|it| Occurrence::Row(it.0)));
-        }
-    }
-    (saved, time, at)
-}
-
-/// After how many the same come again and again: each round may do it anew. A row without rounds is one.
-fn round(ran: &[(super::At, Ns, usize)]) -> usize {
-    let again = |it: &usize| ran.iter().zip(&ran[*it..]).all(|(a, b)| a.2 == b.2);
-    let most = (ran.len() / ROUNDS_MIN).min(ROUND_MAX);
-    (2..=most).find(again).unwrap_or(ran.len().max(1))
-}
-
-/// Those without one kernel in one size again and again: that is a loop, of which each may do the same anew.
-fn outside_loops(ran: &[(super::At, Ns, usize)]) -> Vec<(super::At, Ns, usize)> {
-    let runs = ran.chunk_by(|a, b| a.2 == b.2);
-    let runs = runs.filter(|it| !cases::LOOP_MIN.is_reached_by(it.len()));
-    runs.flatten().copied().collect()
 }
 
 /// So many launches say which line makes them.

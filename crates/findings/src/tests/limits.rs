@@ -529,15 +529,10 @@ fn an_optimizer_that_goes_through_all_parameters_for_each_operation() {
 /// time, and 4.
 #[test]
 fn where_tf32_is_on_it_is_not_advised_and_layouts_are_told() {
-    let of = |turned: Ns| {
+    let named = |name: &str, turned: Ns| {
         let mut busy = Busy::default();
         busy.kernel("sm80_xmma_fprop_tf32f32_nhwc", 256, 100, None);
-        busy.kernel(
-            "void cudnn::ops::nchwToNhwcKernel<float>",
-            256,
-            turned,
-            None,
-        );
+        busy.kernel(name, 256, turned, None);
         busy.kernel("implicit_convolve_sgemm", 256, 30, None);
         busy.scene.device(DeviceInfo {
             capability: (8, 0),
@@ -545,6 +540,7 @@ fn where_tf32_is_on_it_is_not_advised_and_layouts_are_told() {
         });
         all_of(&mut busy.scene)
     };
+    let of = |turned| named("void cudnn::ops::nchwToNhwcKernel<float>", turned);
     let found = |all: &[Finding], rule| all.iter().find(|it| it.rule.name() == rule).cloned();
     let all = of(12);
     let fp32 = found(&all, "idle-tensor-cores").expect("found");
@@ -556,6 +552,18 @@ fn where_tf32_is_on_it_is_not_advised_and_layouts_are_told() {
     let layout = found(&of(80), "layout").expect("found");
     assert_eq!(layout.severity, Severity::Warning);
     assert_eq!(found(&of(5), "layout"), None);
+    // TensorFlow's transposes of three dimensions, and one of its sums.
+    for (kernel, turns) in [
+        (
+            "SwapDimension1And2InTensor3UsingTiles<float, 256, 32, 32>",
+            true,
+        ),
+        ("ShuffleInTensor3Simple<Eigen::half, 2, 1, 0, false>", true),
+        ("ColumnReduceKernel<float const*, float*>", false),
+    ] {
+        let all = named(&format!("void tensorflow::functor::{kernel}(int)"), 80);
+        assert_eq!(found(&all, "layout").is_some(), turns, "{kernel}");
+    }
 }
 
 /// Kernels of 1 ms of one configuration.
@@ -1028,6 +1036,12 @@ fn elementwise_kernels_in_a_row_are_a_chain_whatever_their_sizes() {
     norms
         .title
         .must_begin("30 elementwise and batch norm kernels");
+    // So is what cuDNN runs backward on a V100.
+    let back = of(
+        "void cudnn::bn_bw_1C11_kernel_new<float, float, float2, 128, true, 1>()",
+        10,
+    );
+    assert_eq!(back.expect("found").bound_ns, 20_000_000);
     assert_eq!(of("layer_norm", 10), None);
 }
 
