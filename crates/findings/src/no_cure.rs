@@ -463,8 +463,10 @@ fn largest(
         let goes = |it: &Finding| {
             group == Group::Host && it.rule == Rule::LaunchBound && 5 * time <= it.bound_ns
         };
-        let mut found = found.iter();
-        found.any(|it| tells(it.rule, group) && is_much(it) || goes(it))
+        // So does what stands in for one that tells.
+        let stands_in = |it: &Finding| it.instead_of.iter().any(|rule| tells(*rule, group));
+        let is_told = |it: &Finding| tells(it.rule, group) && is_much(it);
+        (found.iter()).any(|it| is_told(it) || stands_in(it) || goes(it))
     };
     // Where launches take most, other work of the CPU is a matter of its own.
     let mut most = Group::most(sums, 0).into_iter();

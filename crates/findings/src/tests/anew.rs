@@ -224,6 +224,19 @@ fn what_is_asked_before_each_launch_is_asked_once() {
         on_its_way.call("cudaMemGetInfo", at + 3_100, at + 9_900);
     }
     sick("queries", &mut on_its_way);
+    // What it stands in for tells of launching, too, also of what the questions alone do not take.
+    let rest = |call: &str| {
+        let mut scene = Scene::new();
+        scene.device(h200());
+        for at in (0..200).map(|it| it * 14_000) {
+            scene.call(call, at, at + 5_000);
+            scene.call("cudaLaunchKernel", at + 5_500, at + 13_500);
+            scene.kernel("sweep", 7, at + 13_000, at + 14_000);
+        }
+        scene
+    };
+    sick("queries", &mut rest("cudaMemGetInfo"));
+    cured("no-cure", &mut rest("cudaMemGetInfo"));
     // What is asked behind a sync costs what the question takes, and not the sync.
     let mut synced = Scene::new();
     synced.device(h200());
