@@ -37,6 +37,17 @@ pub fn is_softmax(name: &str) -> bool {
     Does::of(name) == Does::Softmax
 }
 
+/// Whether a kernel is FlashAttention-2's, forward or backward: it uses tensor cores as GPUs of 8.x have them. Those of FlashAttention-3
+/// are called "FlashAttnFwdSm90"; those that read a cache for few rows ("splitkv") wait for memory.
+pub fn is_of_ampere(name: &str) -> bool {
+    has_any(name, "flash_fwd_kernel flash_bwd_dq_dk_dv")
+}
+
+/// Whether a library has such a kernel for GPUs from 9.0 on alone.
+pub fn is_of_hopper(name: &str) -> bool {
+    has_any(name, "nvjet sm90_xmma sm90_gemm")
+}
+
 /// Attention of a device that is not fused, in ns.
 #[derive(Clone, Debug, Default)]
 pub struct Scores {

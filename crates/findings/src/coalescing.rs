@@ -1,12 +1,11 @@
 //! Sparse tensors of PyTorch that are sorted and added up again each time, as nobody keeps what comes of it.
 
-use super::limits::{full, line_of, time};
+use super::limits::{line_of, time};
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Says, Scope, configs};
 use activity::text::counted;
 use activity::units::{duration, percent};
 use figures::communication::has_any;
-use figures::configs::Config;
 
 /// PyTorch's kernel that adds up equal places of a sparse tensor.
 const ADDS: &str = "coalesceValuesKernel";
@@ -17,10 +16,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !scope.has_name(|it| it.contains(ADDS)) {
         return None;
     }
-    let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
-    let adds = all.iter().filter(|it| full(scope, it).contains(ADDS));
-    let times: u64 = adds.map(|it| it.row.count).sum();
-    all.retain(|it| has_any(full(scope, it), ADDS) || has_any(full(scope, it), SORTS));
+    let adds = configs::such(scope, f, |it| it.contains(ADDS));
+    let times: u64 = adds.iter().map(|it| it.row.count).sum();
+    let all = configs::such(scope, f, |it| has_any(it, ADDS) || has_any(it, SORTS));
     let took = time(&all);
     if !cases::LOOP_MIN.is_reached_by(times as usize) || !configs::is_worth(scope, f, took) {
         return None;

@@ -15,6 +15,18 @@ pub(super) fn of_device<'s>(scope: &'s Scope, f: &DeviceFigures) -> &'s [Config]
         .get_or_init(|| figures::configs::find(scope.trace, f, scope.window_on(f.index)))
 }
 
+/// Those of them whose names are such.
+pub(super) fn such<'s>(
+    scope: &'s Scope,
+    f: &DeviceFigures,
+    is_such: impl Fn(&str) -> bool,
+) -> Vec<&'s Config> {
+    let all = of_device(scope, f).iter();
+    let names = scope.trace.names();
+    all.filter(|it| is_such(names.full(it.shape.name)))
+        .collect()
+}
+
 /// What shares of its kernel time are of.
 pub(super) fn kernel_time(scope: &Scope, f: &DeviceFigures) -> KernelTime {
     let all = of_device(scope, f).iter().map(|it| it.row.total_ns).sum();

@@ -1,12 +1,10 @@
 //! Kernels that copy what the GPU has: tensors that grow by `torch.cat`, and weights that autocast converts at each use.
 
-use super::limits::{full, launched_at, time};
+use super::limits::{launched_at, time};
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Rule, Says, Scope, configs};
-use activity::Ns;
 use activity::units::duration;
 use figures::communication::has_any;
-use figures::configs::Config;
 use figures::remarks::is_backward;
 
 struct Copying {
@@ -52,10 +50,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 
 impl Copying {
     fn found(&self, scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-        let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
-        let with = all.iter().filter(|it| has_any(full(scope, it), self.with));
-        let with: Ns = with.map(|it| it.row.total_ns).sum();
-        all.retain(|it| (self.is_its)(full(scope, it)));
+        let with = time(&configs::such(scope, f, |it| has_any(it, self.with)));
+        let all = configs::such(scope, f, self.is_its);
         let (taken, kernels) = (time(&all), configs::kernel_time(scope, f));
         let is_most = cases::MOST_OF_KERNELS.is_reached_by(kernels.share(taken));
         if all.is_empty() || !is_most || !configs::is_worth(scope, f, taken) {

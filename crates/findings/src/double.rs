@@ -1,6 +1,6 @@
 //! Kernels in double precision on a card that has hardly any units for it; on others, arrays that are so.
 
-use super::limits::{full, is_elementwise, name, time};
+use super::limits::{is_elementwise, name, time};
 use super::{DeviceFigures, Finding, Says, Scope, Severity, configs, wide_data};
 use crate::thresholds;
 use activity::occupancy::blocks;
@@ -74,8 +74,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 fn few_units(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let capability = scope.trace.devices()[f.index].info.capability;
     let times = TIMES.iter().find(|it| it.0 == capability)?.1;
-    let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
-    all.retain(|it| is_double(full(scope, it)));
+    let all = configs::such(scope, f, is_double);
     let (took, most) = (time(&all), *all.first()?);
     let is_chain = || cases::CHAIN_OF_WORK.holds(2 * flat(scope, f, &all) >= took);
     if f.part(took) < thresholds::COMPUTE_SHARE || is_chain() {

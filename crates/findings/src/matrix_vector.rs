@@ -1,18 +1,16 @@
 //! Products of a matrix and a single vector, as one token at a time of a language model needs: each reads all weights once.
 
-use super::limits::{full, time};
+use super::limits::time;
 use super::{DeviceFigures, Finding, Says, Scope, Severity, configs};
 use crate::thresholds;
 use activity::text::counted;
 use activity::units::duration;
-use figures::configs::Config;
 
 /// What is in the names of kernels that multiply a matrix by a vector, of cuBLAS and of others.
 const NAME: &str = "gemv";
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
-    all.retain(|it| full(scope, it).to_ascii_lowercase().contains(NAME));
+    let all = configs::such(scope, f, |it| it.to_ascii_lowercase().contains(NAME));
     let time = time(&all);
     if f.part(time) < thresholds::COMPUTE_SHARE {
         return None;

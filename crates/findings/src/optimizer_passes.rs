@@ -3,7 +3,7 @@
 //! PyTorch's `foreach` updates all parameters with one `multi_tensor_apply_kernel` for each operation of the formula, so that each reads and writes them
 //! anew; `fused=True` makes one kernel of these (torch.optim's docs, 2.11).
 
-use super::limits::{full, time};
+use super::limits::time;
 use super::optimizer::FUSED;
 use super::{Finding, Says, Scope, Severity, configs};
 use activity::Ns;
@@ -29,10 +29,7 @@ fn of_table(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !scope.has_name(is_dense) {
         return None;
     }
-    let such = |part: &str| -> Vec<&Config> {
-        let all = configs::of_device(scope, f).iter();
-        all.filter(|it| full(scope, it).contains(part)).collect()
-    };
+    let such = |part: &str| configs::such(scope, f, |it| it.contains(part));
     let (all, fills) = (such("multi_tensor_apply_kernel"), such("FillFunctor"));
     let (taken, filling) = (time(&all), time(&fills));
     let part = configs::kernel_time(scope, f);
@@ -66,8 +63,7 @@ fn of_table(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 
 /// Several kernels that each go through all parameters.
 fn several(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
-    all.retain(|it| is_pass(full(scope, it)));
+    let all = configs::such(scope, f, is_pass);
     let taken = time(&all);
     if !cases::PASSES_MIN.is_reached_by(all.len()) || !configs::is_worth(scope, f, taken) {
         return None;

@@ -227,8 +227,7 @@ fn saved(scope: &Scope, of: &[&Config], [least, most]: [f64; 2]) -> [Ns; 2] {
 
 /// cuDNN's kernels that turn a tensor's layout around before a convolution or behind it.
 pub(super) fn layout(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
-    all.retain(|it| has_any(full(scope, it), LAYOUT));
+    let all = configs::such(scope, f, |it| has_any(it, LAYOUT));
     if !cases::LAYOUT_SHARE.is_reached_by(f.part(time(&all))) {
         return None;
     }

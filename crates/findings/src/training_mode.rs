@@ -1,13 +1,12 @@
 //! Layers that work as in training where nothing trains: outputs then depend on the batch, or on chance.
 
-use super::limits::{full, time};
+use super::limits::time;
 use super::{Finding, Scope, Severity, configs};
 use ::program::Framework;
 use activity::text::plural;
 use activity::units::duration;
 use figures::DeviceFigures;
 use figures::communication::has_any;
-use figures::configs::Config;
 use figures::remarks::{DROPOUT, TRAINING_NORM, is_backward};
 
 /// Fewer kernels are no network's.
@@ -18,11 +17,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if scope.framework() != Framework::PyTorch || scope.has_name(trains) {
         return None;
     }
-    let all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
-    let of = |word| {
-        let of = all.iter().filter(|it| full(scope, it).contains(word));
-        of.copied().collect::<Vec<&Config>>()
-    };
+    let of = |word: &str| configs::such(scope, f, |it| it.contains(word));
     let (norms, dropouts) = (of(TRAINING_NORM), of(DROPOUT));
     let what = match (norms.is_empty(), dropouts.is_empty()) {
         (true, true) => return None,

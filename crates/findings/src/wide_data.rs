@@ -5,7 +5,6 @@ use super::words::seen_at;
 use super::{DeviceFigures, Finding, Says, Scope, configs};
 use activity::units::{duration, percent};
 use figures::communication::has_any;
-use figures::configs::Config;
 
 /// What CuPy calls double precision in names of kernels that work on each element.
 const WIDE: &str = "float64 complex128";
@@ -25,9 +24,8 @@ fn is_mixed(name: &str) -> bool {
 }
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
-    let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
+    let all = configs::such(scope, f, is_wide);
     let mixed = *all.iter().find(|it| is_mixed(full(scope, it)))?;
-    all.retain(|it| is_wide(full(scope, it)));
     let took = time(&all);
     if !configs::is_worth(scope, f, took) {
         return None;

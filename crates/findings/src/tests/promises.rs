@@ -203,6 +203,46 @@ fn attention_that_writes_its_scores_is_known_by_its_kernels() {
     );
 }
 
+/// Products of 2 ms and attention of so long, four times, on a GPU of such a capability.
+fn flash(kernel: &str, length: Ns, capability: (u32, u32), product: &str) -> Scene {
+    let mut scene = Scene::new();
+    scene.device(DeviceInfo {
+        capability,
+        ..h200()
+    });
+    for at in (0..4).map(|it| it * 4_000_000) {
+        scene.kernel(product, 7, at, at + 2_000_000);
+        scene.kernel(kernel, 7, at + 2_000_000, at + 2_000_000 + length);
+    }
+    scene
+}
+
+#[test]
+fn attention_of_a_library_for_older_gpus_is_told_on_newer_ones() {
+    let old = "void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<128, 128, 64, 4> >(Flash_fwd_params)";
+    let (ms, product) = (2_000_000, "nvjet_tst_192x192_64x4_2x1_v_bz_coopB_bias_TNN");
+    let found = sick("attention", &mut flash(old, ms, (9, 0), product));
+    // Four of 2 ms, of which newer ones take half at best; nobody knows whether they do.
+    assert_eq!((found.count, found.bound_ns), (4, 4_000_000));
+    assert_eq!(found.severity, Severity::Info);
+    found.advice.must_have("likely");
+    // A file that does not say which GPU it was has a product for newer ones alone.
+    sick("attention", &mut flash(old, ms, (0, 0), product));
+    let new = "void cutlass::device_kernel<flash::FlashAttnFwdSm90<CollectiveMainloopFwdSm90> >()";
+    let few = "void flash::flash_fwd_splitkv_kernel<Flash_fwd_kernel_traits<128> >()";
+    for (name, length, capability, product) in [
+        (new, ms, (9, 0), product),
+        // An A100 has none that is faster, nor may a card that is not known.
+        (old, ms, (8, 0), product),
+        (old, ms, (0, 0), "ampere_sgemm_128x128_tn"),
+        // What reads a cache for one row waits for memory, and 50 us are too short to tell.
+        (few, ms, (9, 0), product),
+        (old, 50_000, (9, 0), "ampere_bf16_s16816gemm_tiny"),
+    ] {
+        cured("attention", &mut flash(name, length, capability, product));
+    }
+}
+
 #[test]
 fn what_pytorch_draws_on_the_cpu_is_told_so() {
     let scene = |name: &str| {
