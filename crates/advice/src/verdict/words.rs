@@ -48,7 +48,7 @@ pub fn nothing_ran(trace: &Trace) -> &'static str {
                 "no GPU operation was recorded: convolutions ran on the CPU"
             }
             None if trace.source.kind == SourceKind::Kineto && trace.lanes().is_empty() => {
-                "another program's trace, without an operation of a GPU"
+                "nothing in it is of a GPU, nor of PyTorch, TensorFlow or JAX"
             }
             None => "no GPU operation was recorded",
         },

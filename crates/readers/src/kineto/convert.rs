@@ -38,6 +38,14 @@ const ON_CPU: &str = "aten::mkldnn_convolution";
 /// What a process and its threads are called of which ONNX Runtime wrote its own profile.
 const ONNX: &str = "ONNX Runtime";
 
+/// How names of processes begin, by who wrote the profile. MXNet has one for each device.
+const WRITERS: [(&str, &str); 4] = [
+    (ONNX, ONNX),
+    ("gpu/0", "MXNet"),
+    ("/device:", xla::WRITER),
+    ("/host:", xla::WRITER),
+];
+
 /// Events of the allocator that are looked at.
 const ALLOCATIONS_MAX: u64 = 10_000;
 
@@ -162,9 +170,10 @@ impl Converter {
         }
     }
 
-    /// Whether it is a profile by ONNX Runtime itself.
-    pub(super) fn is_by_onnx(&self) -> bool {
-        self.process_names.values().any(|it| it == ONNX)
+    /// Whose profile it is, of those that may hold the CPU's threads alone.
+    pub(super) fn writer(&self) -> Option<&'static str> {
+        let mut names = self.process_names.values();
+        names.find_map(|name| Some(WRITERS.iter().find(|it| name.starts_with(it.0))?.1))
     }
 
     fn metadata(&mut self, event: &Event<'_>) {

@@ -199,9 +199,9 @@ impl LoadedTrace {
                 }
                 (_, Some(false)) => ": its tensors are all on the CPU",
                 (_, None) if converter.convolves_on_cpu => ": its convolutions ran on the CPU",
-                _ if converter.is_by_onnx() => {
-                    ": ONNX Runtime wrote down what its CPU threads did, so record with nsys or `cuptop trace`"
-                }
+                _ if let Some(by) = converter.writer() => &format!(
+                    ": {by} wrote down what CPU threads did, so record with nsys or `cuptop trace`"
+                ),
                 _ if !converter.is_of_pytorch && header.is_empty() => {
                     ": it is another program's Chrome JSON, without categories"
                 }

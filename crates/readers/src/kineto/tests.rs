@@ -350,6 +350,33 @@ fn a_trace_of_another_program_is_not_taken_for_pytorchs() {
     assert!(!told("aten::add", "").contains(other));
 }
 
+/// A thread of the CPU beside GPUs of which nothing was recorded, as TensorFlow and JAX write it, and operators of MXNet by device.
+#[test]
+fn profiles_without_rows_of_a_gpu_are_told_by_who_wrote_them() {
+    let told = |processes: [&str; 2], event: &str| {
+        let process = |(pid, name)| {
+            format!(r#"{{"ph":"M","pid":{pid},"name":"process_name","args":{{"name":"{name}"}}}}"#)
+        };
+        let [one, other] = [0, 1].map(|pid| process((pid, processes[pid])));
+        told(format!("[{one},{other},{event}]").as_bytes(), BLOCK).concat()
+    };
+    let ran = r#"{"ph":"X","name":"train_function","pid":1,"tid":5,"ts":1,"dur":2}"#;
+    let of_tf = told(["/device:GPU:0", "/host:CPU"], ran);
+    for word in [
+        "TensorFlow and JAX wrote down what CPU threads did",
+        "what: Range(",
+    ] {
+        assert!(of_tf.contains(word), "{of_tf}");
+    }
+    let operator = r#"{"ph":"B","cat":"operator","name":"CopyCPU2GPU","pid":1,"tid":5,"ts":1}"#;
+    let of_mxnet = told(["cpu/0", "gpu/0"], operator);
+    assert!(of_mxnet.contains("MXNet wrote down"), "{of_mxnet}");
+    // Whatever else has processes and threads.
+    let other = told(["gpu", "browser"], ran);
+    assert!(other.contains("another program's Chrome JSON"), "{other}");
+    assert!(!other.contains("what: Range("), "{other}");
+}
+
 /// As `SessionOptions.enable_profiling` writes it: the last two are of a build that asks CUPTI.
 #[test]
 fn profiles_of_onnx_runtime_have_nodes_by_who_ran_them() {

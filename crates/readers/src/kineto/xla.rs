@@ -13,6 +13,9 @@ use activity::{
     RangeKind, Span, What,
 };
 
+/// Who writes such profiles.
+pub(super) const WRITER: &str = "the profiler of TensorFlow and JAX";
+
 /// An event until the names of its process and thread are known.
 #[derive(Debug)]
 pub(super) struct PendingEvent {
@@ -254,6 +257,8 @@ pub(super) fn settle(
     let has_gpu = !tracks
         .values()
         .all(|it| matches!(it, Track::Host | Track::Ops));
+    let mut all = processes.values();
+    let is_of_xla = all.any(|it| it.starts_with("/device:") || it.starts_with("/host:"));
     let is_on_stream =
         |it: &&PendingEvent| matches!(tracks[&it.track], Track::Stream(_) | Track::AllStreams(_));
     let on_stream = || waiting.iter().filter(is_on_stream);
@@ -282,7 +287,7 @@ pub(super) fn settle(
                 ..Place::default()
             }),
             Track::Ops => None,
-            Track::Host if has_gpu => None,
+            Track::Host if has_gpu || is_of_xla => None,
             // Without a GPU it may be a trace of anything.
             Track::Host => {
                 left_out.push("events without a category".to_owned());
@@ -306,7 +311,7 @@ pub(super) fn settle(
     }
     for (track, of) in tracks {
         let name = match of {
-            Track::Host if has_gpu => threads.get(&track).cloned(),
+            Track::Host if has_gpu || is_of_xla => threads.get(&track).cloned(),
             Track::Ops => processes.get(&track.0).map(|it| ops_of(it)),
             _ => None,
         };
