@@ -27,13 +27,18 @@ HERE = Path(__file__).resolve().parent
 
 
 def on_a_terminal(command, env, seconds):
-    """Runs a command on a terminal that reads everything at once; types q at the end. Returns the bytes it wrote."""
+    """Runs a command on a terminal that reads everything at once; types q at the end. Returns the bytes it wrote. A key that does
+    nothing is typed each second: two seconds after the last one frames come seldomer."""
     pid, fd = pty.fork()
     if pid == 0:
         os.execvpe(command[0], command, env)
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
     until, written, asked = time.monotonic() + seconds, 0, False
+    typed = time.monotonic()
     while True:
+        if not asked and time.monotonic() > typed + 1:
+            os.write(fd, b"Z")
+            typed += 1
         if not asked and time.monotonic() > until:
             os.write(fd, b"q")
             asked = True

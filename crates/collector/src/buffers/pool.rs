@@ -65,7 +65,7 @@ impl Pool {
 
     /// Keeps a stock of free buffers, so that [`Pool::request`] need not make one. Called by the flush thread.
     pub(crate) fn top_up(&self) {
-        const STOCK: usize = 8;
+        const STOCK: usize = 16;
         let free = self.free.len();
         if free < STOCK {
             self.grow(2 * STOCK - free);
