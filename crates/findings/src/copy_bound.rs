@@ -1,12 +1,22 @@
 //! The GPU copies most of the time, and no other batch is there to compute meanwhile.
 
-use super::{DeviceFigures, Finding, Occurrence, Scope, Severity, longest_first, no_overlap};
+use super::{
+    DeviceFigures, Finding, Occurrence, Scope, Severity, longest_first, no_overlap, optimizer,
+};
 use crate::thresholds;
 use activity::units::{duration, percent, share};
 use activity::{Direction, Ns, Span};
 
 /// Copies that take so many times what kernels do are told of a program that waits for the CPU, too.
 const TIMES: Ns = 3;
+
+/// Whether it is a range in which FSDP of PyTorch brings the parameters of a layer.
+fn is_of_fsdp(name: &str) -> bool {
+    name.starts_with("FSDP::pre_") || name.starts_with("FullyShardedDataParallel._pre_")
+}
+
+const FSDP: &str = "Keep the parameters on the GPU where memory allows. Else convert them to their smaller type before they are copied.";
+const OFFLOAD: &str = "try fully_shard|FullyShardedDataParallel: without CPU offload";
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let alone = f.copy_ns - f.overlap_ns;
@@ -47,6 +57,17 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     }
     let copies = scope.copies(f).iter();
     let at = copies.filter(|it| directions.contains(&it.2.direction));
+    let of_fsdp = optimizer::part_in(scope, at.clone().map(|it| it.0), is_of_fsdp) > 0.5;
+    let (which, change) = match of_fsdp {
+        true => {
+            advice = FSDP.to_owned();
+            (
+                which + ", and bring FSDP's parameters from the CPU's memory",
+                OFFLOAD,
+            )
+        }
+        false => (which, ""),
+    };
     let at = at.map(|&(place, span, _)| (span.len(), Occurrence::Row(place)));
     Some(Finding {
         title: format!(
@@ -56,6 +77,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         ) + &which,
         severity: Severity::warn_where(is_bound || is_most),
         advice,
+        change: scope.changes(change, None),
         ..scope.found(f.span_ns, alone, &longest_first(at.collect()))
     })
 }

@@ -111,12 +111,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 fn in_chunks(scope: &Scope, f: &DeviceFigures, engines: &Engines) -> Option<Finding> {
     let copies = HostCopies::of(scope.causes.graph(), scope.copies(f));
     let kernels = configs::of_device(scope, f);
-    let names: FxHashSet<_> = kernels.iter().map(|it| it.shape.name).collect();
-    let are_once = names.len() as u64 == f.kernels;
     // Half of a grid fills the GPU, too.
     let is_large = kernels.first()?.row.fill.waves >= Some(2.0);
     let is_own = scope.planned.is_none() && scope.framework() == Framework::Cuda;
-    let is_one = is_own && are_once && is_large && copies.are_pinned() && !scope.is_managed(f);
+    let is_one =
+        is_own && are_once(scope, f) && is_large && copies.are_pinned() && !scope.is_managed(f);
     let saving = engines.hideable();
     if !is_one || !cases::WARNING_SHARE.is_reached_by(f.part(saving)) {
         return None;
@@ -130,6 +129,12 @@ fn in_chunks(scope: &Scope, f: &DeviceFigures, engines: &Engines) -> Option<Find
         refused: Some("how finely the work can be cut is not known".to_owned()),
         ..found
     })
+}
+
+/// Whether each kernel was launched once: none works on one batch and then on the next.
+fn are_once(scope: &Scope, f: &DeviceFigures) -> bool {
+    let all = configs::of_device(scope, f).iter();
+    all.map(|it| it.shape.name).collect::<FxHashSet<_>>().len() as u64 == f.kernels
 }
 
 const BEHIND_ALL: &str = "behind all batches, not behind each";
@@ -168,7 +173,8 @@ fn advice(scope: &Scope, f: &DeviceFigures, computes: bool) -> &'static str {
 fn has_nothing_beside(scope: &Scope, f: &DeviceFigures, computes: bool) -> bool {
     // Of a scenario it is known which way is the way back.
     let has_one_batch = match (computes, scope.planned) {
-        (true, _) => has_one_batch(scope, f),
+        (true, None) => has_one_batch(scope, f) || are_once(scope, f),
+        (true, Some(_)) => has_one_batch(scope, f),
         (false, Some(planned)) => declared::has_way_back(planned),
         (false, None) => [f.h2d.count, f.d2h.count].iter().any(|&n| n < 2),
     };

@@ -69,7 +69,16 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
 
 /// The part of these operations' time whose launches lie in an optimizer's step, by the names of ranges around them.
 pub(super) fn part_in_step(scope: &Scope, at: impl Iterator<Item = (LaneId, usize)>) -> f64 {
-    if !scope.has_name(|it| it.to_lowercase().contains("optim")) {
+    part_in(scope, at, |it| it.to_lowercase().contains("optim"))
+}
+
+/// What part of the time of these operations was asked for in ranges of such names.
+pub(super) fn part_in<F: Fn(&str) -> bool + 'static + Copy>(
+    scope: &Scope,
+    at: impl Iterator<Item = (LaneId, usize)>,
+    is_such: F,
+) -> f64 {
+    if !scope.has_name(is_such) {
         return 0.0;
     }
     let graph = scope.causes.graph();
@@ -79,12 +88,8 @@ pub(super) fn part_in_step(scope: &Scope, at: impl Iterator<Item = (LaneId, usiz
         let time = scope.trace.lanes()[place.0].span(place.1).len();
         let call = graph.call_at(place);
         let names = (call != NONE).then(|| around.call(graph, call));
-        let is_its = |it: &&str| it.to_lowercase().contains("optim");
-        inside += if names.unwrap_or_default().iter().any(is_its) {
-            time
-        } else {
-            0
-        };
+        let is_inside = names.unwrap_or_default().into_iter().any(is_such);
+        inside += if is_inside { time } else { 0 };
         all += time;
     }
     share(inside, all)

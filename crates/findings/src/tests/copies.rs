@@ -491,6 +491,85 @@ fn large_copies_below_the_calibrated_peak() {
     cured("low-bandwidth", &mut shared);
 }
 
+/// NVIDIA's data sheets: PCIe 5.0 x16 of an H100 carries 64 GB/s each way, of which copies get 57; 4.0 x16 of an A100 carries 32.
+#[test]
+fn large_copies_at_half_of_what_the_link_of_a_card_gives() {
+    let found = |gbps: f64, capability: (u32, u32), from: MemoryKind| {
+        let mut scene = Scene::new();
+        scene.device(DeviceInfo {
+            capability,
+            ..h200()
+        });
+        let copy = Copy {
+            from,
+            ..pinned(Direction::H2D, 1, 160 << 20)
+        };
+        let end = large(&mut scene, copy, 0, gbps);
+        large(&mut scene, copy, end, gbps);
+        let none = Peaks::default();
+        let all = in_scope(&scene.trace(), None, none, |scope| all(scope));
+        all.into_iter().find(|it| it.rule.name() == "low-bandwidth")
+    };
+    let half = found(27.7, (9, 0), MemoryKind::Pinned).expect("half of it");
+    half.title.must_have("27.7 GB/s, 49 % of the 57.0 GB/s");
+    assert_eq!(half.severity, Severity::Info);
+    for (gbps, capability, from) in [
+        // Nearly all of it, and the same rate where that is nearly all: of an A100, and of a card that is not known.
+        (52.0, (9, 0), MemoryKind::Pinned),
+        (26.0, (8, 0), MemoryKind::Pinned),
+        (27.7, (0, 0), MemoryKind::Pinned),
+        // Other memory is slow whatever the link.
+        (12.0, (9, 0), MemoryKind::Pageable),
+        (12.0, (9, 0), MemoryKind::Unknown),
+    ] {
+        assert_eq!(found(gbps, capability, from), None, "{gbps} {capability:?}");
+    }
+}
+
+#[test]
+fn parameters_that_fsdp_keeps_in_the_cpus_memory_are_named() {
+    let told = |range: &str| {
+        let mut scene = Scene::new();
+        for at in (0..10).map(|it| it * 4_200_000) {
+            scene.range(RangeKind::Nvtx, range, 0, at, at + 20_000);
+            scene.call("cudaMemcpyAsync", at + 1_000, at + 5_000);
+            scene.copy(Direction::H2D, 1, 160 << 20, at + 6_000, at + 4_006_000);
+            scene.call("cudaLaunchKernel", at + 6_000, at + 9_000);
+            scene.kernel("gemm", 1, at + 4_006_000, at + 4_100_000);
+        }
+        let found = sick("copy-bound", &mut scene);
+        (found.title, found.change.len())
+    };
+    // torch/distributed/fsdp: the range in which the parameters of a layer come.
+    let (title, changes) = told("FSDP::pre_forward (encoder.block.3.layer.1), op_id = 317020");
+    title.must_end("bring FSDP's parameters from the CPU's memory");
+    assert_eq!(changes, 1);
+    // That in which the batch comes, and any other.
+    for other in ["FSDP::root_pre_forward", "forward"] {
+        assert_eq!(told(other).1, 0, "{other}");
+    }
+}
+
+/// A picture comes, is made grey, counted and smoothed, and comes back twice; or the same for so many pictures.
+#[test]
+fn what_is_launched_once_has_no_batches() {
+    let scene = |pictures: i64| {
+        let mut scene = Scene::new();
+        for at in (0..pictures).map(|it| it * 60_000_000) {
+            scene.copy(Direction::H2D, 7, 24 << 20, at, at + 10_000_000);
+            scene.kernel("grey", 7, at + 10_000_000, at + 15_000_000);
+            scene.copy(Direction::D2H, 7, 8 << 20, at + 15_000_000, at + 20_000_000);
+            scene.kernel("count", 7, at + 20_000_000, at + 25_000_000);
+            scene.copy(Direction::H2D, 7, 8 << 20, at + 25_000_000, at + 30_000_000);
+            scene.kernel("smooth", 7, at + 30_000_000, at + 35_000_000);
+            scene.copy(Direction::D2H, 7, 8 << 20, at + 35_000_000, at + 40_000_000);
+        }
+        scene
+    };
+    cured("no-overlap", &mut scene(1));
+    sick("no-overlap", &mut scene(2));
+}
+
 #[test]
 fn copying_all_the_while() {
     let scene = |kernel: Ns| {
