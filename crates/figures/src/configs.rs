@@ -97,6 +97,20 @@ impl Config {
     }
 }
 
+/// So many times as long a launch of the same kernel takes for its grid, and not for what the kernel does.
+const FAR_SLOWER: Ns = 100;
+
+impl Config {
+    /// Whether it leaves SMs empty, and one of these of the same kernel that fills them takes far less.
+    pub fn is_slow_by_its_grid(&self, sms: u32, all: &[&Config]) -> bool {
+        let few = cases::UNDER_FILLED_BLOCKS.value() * f64::from(sms);
+        let is_few = |it: &Config| (occupancy::blocks(&it.shape) as f64) < few;
+        let is_other = |it: &&&Config| it.shape.name == self.shape.name && !is_few(it);
+        let mut others = all.iter().filter(is_other);
+        is_few(self) && others.any(|it| FAR_SLOWER * it.usual <= self.usual)
+    }
+}
+
 /// Whether a kernel's launches with twice the blocks and more are no shorter: by number of blocks, what all take and how many they
 /// are. Longer ones have more to do.
 pub fn take_as_long_with_twice(sizes: &[(u64, (Ns, Ns))]) -> bool {

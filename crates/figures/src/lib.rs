@@ -25,6 +25,7 @@ pub mod configs;
 pub mod conversions;
 pub mod counted;
 mod device;
+pub mod double;
 pub mod driver;
 pub mod exchanges;
 pub mod failed;

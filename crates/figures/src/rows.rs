@@ -4,6 +4,7 @@ use activity::Ns;
 use causes::LAUNCH_GAP_MAX;
 use trace::{LaneId, Trace};
 
+use crate::communication::has_any;
 use crate::configs::Config;
 
 /// A kernel that ran: where, for how long, and the number of its configuration.
@@ -12,6 +13,17 @@ type OfRow = ((LaneId, usize), Ns, usize);
 /// So many rounds are a loop; longer rounds are not looked for.
 const ROUNDS_MIN: usize = 8;
 const ROUND_MAX: usize = 500;
+
+/// Kernels of batch norm, by cuDNN's names and PyTorch's.
+pub const NORMS: &str = "bn_fw bn_bw batch_norm";
+
+/// Whether a kernel does something to each element, by PyTorch's names and CuPy's. A batch norm does, with what cuDNN calls it.
+pub fn is_elementwise(name: &str) -> bool {
+    let of_cupy = name.strip_prefix("cupy_");
+    name.contains("elementwise")
+        || has_any(name, NORMS)
+        || of_cupy.is_some_and(|it| !has_any(it, "sum prod max min mean arg"))
+}
 
 /// What goes where kernels in a row become one, what they take, and where they are. With counters a row is of one size.
 pub fn in_rows(

@@ -21,7 +21,7 @@ use figures::class::{Class, NO_PEAK};
 use figures::communication::{has_any, is_communication};
 use figures::configs::Config;
 use figures::remarks::is_for_few_warps;
-use figures::rows;
+use figures::rows::{self, NORMS, is_elementwise};
 use figures::stalls::{self, KernelStalls};
 use trace::LaneId;
 
@@ -140,31 +140,36 @@ pub(super) fn few_warps(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // Of what takes most of the time two for each scheduler are few, too. Where nearly all of it is one kernel, or blocks of a warp
     // or two take all places for blocks, half of the warps are.
     let takes = |it: &Config, part: f64| f.part(it.row.total_ns) >= part;
+    let is_main = |it: &Config| takes(it, thresholds::COMPUTE_SHARE);
+    let is_long = |it: &Config| is_main(it) && it.usual >= MUCH_TO_DO;
     let few = |it: &Config| match by_block(it) {
         Some(Limit::Blocks) => info.max_warps_per_sm / 2 + 1,
         Some(Limit::Registers) if takes(it, thresholds::NEARLY_ALL) => {
             info.max_warps_per_sm / 2 + 1
         }
-        _ => thresholds::FEW_WARPS + u32::from(takes(it, thresholds::COMPUTE_SHARE)),
+        _ => thresholds::FEW_WARPS + u32::from(is_main(it)),
     };
     let mut all: Vec<&Config> = configs::of_device(scope, f).iter().collect();
     all.retain(|it| {
         let is_full = it.row.fill.idle_sms == Some(0);
         is_full
             && it.row.class == Class::Unknown
-            && few_by(scope, it).is_some()
+            && few_by(scope, it, is_long(it)).is_some()
             && warps(it) < few(it)
             && !is_by_design(scope, full(scope, it))
             && waits_inside(scope, it) != Some(false)
     });
     let most = *all.first()?;
-    let (by, advice) = few_by(scope, most)?;
+    let (by, advice) = few_by(scope, most, is_long(most))?;
     if !cases::LARGE_SHARE.is_reached_by(f.part(time(&all))) {
         return None;
     }
     // With all the warps that fit it could be faster by so much, and by no more.
     let idle = |it: &&Config| (1.0 - it.resident()) * it.row.total_ns as f64;
     let idle = all.iter().map(idle).sum::<f64>() as Ns;
+    // Nobody saw whether the few of a small grid wait, nor whether there is more to do.
+    let is_known = by != ITS_GRID || waits_inside(scope, most).is_some();
+    let idle = if is_known { idle } else { 0 };
     let said = waits(scope, most).and_then(|it| it.sentence());
     let said = said.map_or(UNKNOWN.to_owned(), |it| format!("It {it}"));
     let by = match by == Limit::Registers.words() {
@@ -202,14 +207,19 @@ fn waits_inside(scope: &Scope, it: &Config) -> Option<bool> {
     Some(mix.share(mix.memory + mix.sm) >= thresholds::FEW_WARPS_WAIT)
 }
 
-/// What leaves few warps on an SM, and what brings more. That a grid is small is told of kernels that were seen waiting alone.
-fn few_by(scope: &Scope, it: &Config) -> Option<(&'static str, &'static str)> {
+const ITS_GRID: &str = "its grid";
+/// Blocks that take so long have enough to do for more of them.
+const MUCH_TO_DO: Ns = 100_000_000;
+
+/// What leaves few warps on an SM, and what brings more. That a grid is small is told of kernels that were seen waiting, and of one that
+/// takes most of the time.
+fn few_by(scope: &Scope, it: &Config, is_long: bool) -> Option<(&'static str, &'static str)> {
     let is_small = it.row.fill.waves.is_some_and(|it| it <= 1.0);
     // Room for more blocks on an SM is of no use where there are none; more threads of a block are.
     match by_block(it).filter(|it| !is_small || *it == Limit::Shared) {
         Some(limit) => Some((limit.words(), more_warps(limit))),
-        None => (is_small && waits_inside(scope, it)?).then_some((
-            "its grid",
+        None => (is_small && waits_inside(scope, it).unwrap_or(is_long)).then_some((
+            ITS_GRID,
             "More warps hide latency: more blocks, or more threads a block.",
         )),
     }
@@ -328,21 +338,10 @@ const MAIN: f64 = 0.4;
 /// From this part on, where no one kernel takes more.
 const NAMED: f64 = 0.2;
 
-/// Kernels of batch norm, by cuDNN's names and PyTorch's.
-const NORMS: &str = "bn_fw bn_bw batch_norm";
-
 /// Kernels that read or write at places which a tensor says.
 const INDEXED: &str = "index_elementwise index_kernel index_put gather scatter";
 /// A kernel that has next to nothing to do takes about so long.
 const LEAST: Ns = 2_500;
-
-/// Whether a kernel does something to each element, by PyTorch's names and CuPy's. A batch norm does, with what cuDNN calls it.
-pub(super) fn is_elementwise(name: &str) -> bool {
-    let of_cupy = name.strip_prefix("cupy_");
-    name.contains("elementwise")
-        || has_any(name, NORMS)
-        || of_cupy.is_some_and(|it| !has_any(it, "sum prod max min mean arg"))
-}
 
 const FUSE: &str = "Fuse those that read what the previous one wrote: memory is then read once.";
 /// What to do of an optimizer's, and the change.

@@ -2,11 +2,12 @@
 
 use rustc_hash::FxHashMap;
 
-use super::limits::{full, is_elementwise, launched_at};
+use super::limits::{full, launched_at};
 use super::{Change, DeviceFigures, Finding, Scope, configs};
 use ::program::Framework;
 use activity::units::percent;
 use activity::{LaunchShape, Ns};
+use figures::rows::is_elementwise;
 use figures::rows_of_tensors;
 
 /// A loop that launches much.

@@ -33,7 +33,8 @@ fn found(of: &OwnWork, scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // At the speed of memory it is as good as a library's.
     all.retain(|it| (of.is_its)(full(scope, it)) && it.row.class != Class::Memory);
     let its = all.clone();
-    all.retain(|it| !is_slow_by_its_grid(scope, f, (it, &its)));
+    let sms = scope.trace.devices()[f.index].info.multiprocessors;
+    all.retain(|it| !it.is_slow_by_its_grid(sms, &its));
     let (taken, most) = (time(&all), *all.first()?);
     // No library brings pages of managed memory sooner.
     let pages = migrations::pages(scope, f);
@@ -81,18 +82,4 @@ fn found(of: &OwnWork, scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         is_all: true,
         ..scope.found(f.span_ns, saved, &configs::places(scope, f, &all))
     })
-}
-
-/// So many times as long a launch of the same kernel takes for its grid, and not for what the kernel does.
-const FAR_SLOWER: i64 = 100;
-
-/// Whether a launch leaves SMs empty, and one of the same kernel that fills them takes far less.
-fn is_slow_by_its_grid(scope: &Scope, f: &DeviceFigures, (it, all): (&Config, &[&Config])) -> bool {
-    let sms = f64::from(scope.trace.devices()[f.index].info.multiprocessors);
-    let few = cases::UNDER_FILLED_BLOCKS.value() * sms;
-    let blocks = |it: &Config| it.shape.grid.map(f64::from).iter().product::<f64>();
-    let is_few = |it: &Config| blocks(it) < few;
-    let is_other = |other: &&&Config| other.shape.name == it.shape.name && !is_few(other);
-    let mut others = all.iter().filter(is_other);
-    is_few(it) && others.any(|other| FAR_SLOWER * other.usual <= it.usual)
 }

@@ -699,6 +699,40 @@ fn a_small_grid_that_waits_leaves_few_warps() {
     );
 }
 
+/// By hand: 30 blocks of 128 threads on 30 SMs are 4 warps each, of 48 or 64 that fit. Nobody saw them wait.
+#[test]
+fn a_small_grid_that_takes_most_of_the_time_leaves_few_warps() {
+    let of_time = |took: Ns, blocks, threads, name: &str, others: i64| {
+        let info = rtx_3060();
+        let mut scene = Scene::new();
+        let sms = info.multiprocessors;
+        scene.device(info);
+        scene.shaped(of_blocks(sms * blocks, threads, 32), name, 7, 0, 10 * took);
+        for at in (0..others).map(|it| (10 + it) * took) {
+            scene.shaped(of_blocks(4_000, 256, 32), "fill", 7, at, at + took);
+        }
+        let all = all_of(&mut scene);
+        all.into_iter().find(|it| it.rule.name() == "few-warps")
+    };
+    let of = |blocks, threads, name: &str, others| of_time(20 * MS, blocks, threads, name, others);
+    // A short one may have next to nothing to do.
+    assert_eq!(of_time(MS, 1, 128, "trace_lines(float*)", 2), None);
+    let it = of(1, 128, "trace_lines(float*)", 2).expect("found");
+    it.title
+        .must_begin("few warps on an SM, limited by its grid: 4 of 48 in trace_lines");
+    // No number is promised.
+    assert_eq!((it.severity, it.bound_ns), (Severity::Info, 0));
+    for (blocks, threads, name, others) in [
+        // More blocks or threads, what takes less than half, and what is made for few warps.
+        (4, 128, "trace_lines(float*)", 2),
+        (1, 512, "trace_lines(float*)", 2),
+        (1, 128, "trace_lines(float*)", 12),
+        (1, 128, "void cutlass::device_kernel<flash::Fwd>()", 2),
+    ] {
+        assert_eq!(of(blocks, threads, name, others), None, "{blocks} {name}");
+    }
+}
+
 /// By names as cuBLAS, CUTLASS and cuDNN give them, ten of 1 ms each.
 #[test]
 fn products_in_fp32_are_known_by_their_names() {
