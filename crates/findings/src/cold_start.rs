@@ -2,8 +2,8 @@
 
 mod again;
 
-use super::host_bound::COMPILES;
 use super::{Finding, Occurrence, Scope, Severity, longest_first};
+use ::program::cures::COMPILES;
 use ::program::{Framework, arch_option};
 use activity::units::{duration, share};
 use activity::{NameId, Ns, Overhead, Span, What};

@@ -5,7 +5,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::asleep;
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first};
-use ::program::Framework;
+use ::program::cures::*;
+use ::program::{At, Framework, Known};
 use activity::units::{duration, percent, share};
 use activity::{Frame, NameId, Ns, Span};
 use causes::graph::{CallKind, OpId};
@@ -15,56 +16,18 @@ use figures::{gil, lines};
 use trace::describe::{host_name, is_input};
 use trace::samples::short_file;
 
-/// What to do, how that is called where it is the cure, and the change of the source.
-type Cure = (&'static str, &'static str, &'static str);
-
-macro_rules! cures {
-    ($($name:ident $advice:expr, $cure:expr, $change:literal;)*) => {
-        $(pub(super) const $name: Cure = ($advice, $cure, $change);)*
-    };
-}
-
-cures! {
-    TRACED "A stack is taken for each operation, as anomaly detection does: that is for debugging.", "switching that off", "anomaly";
-    WORKERS "Its workers are too slow: use more of them (num_workers), let them load further ahead (prefetch_factor), or do less in them.", "", "workers";
-    INPUT "tf.data brings batches too slowly: map on more threads (num_parallel_calls), load ahead (prefetch), and keep what stays the same (cache).", "loading ahead with tf.data", "workers";
-    KEPT KEEP_WORKERS, "keeping the DataLoader's workers", "keep-workers";
-    LOADS "Prepare the next batch before the GPU needs it, in another thread or process.", "", "workers";
-    GIL "Python lets one thread at a time compute, and another one in after 5 ms: each launch waits for that. Let that thread's work be done by a process (multiprocessing).", "a process for that thread", "";
-    AWAITED "It waits there while the GPU works, too: for results, or for a thread that copies data to the GPU. Where it sleeps, wait by a call; keep what is copied each time on the GPU.", "waiting less there", "";
-    MANAGED "The program has managed memory: what the CPU touches of it moves page by page. Prefetch it (cudaMemPrefetchAsync), or copy from pinned memory to the device's own.", "cutting CPU work", "prefetch";
-    FETCHED "It works on what comes back from the GPU: launch the next step before that, or do that work there.", "cutting CPU work", "keep-work";
-    RANDOM "Random numbers are made on the CPU, and copied: the GPU makes them far faster.", "drawing numbers on the GPU", "random";
-    MADE "It is made on the CPU there, and copied: make it on the GPU (device=), and once where it stays the same.", "making it on the GPU", "made";
-    NATIVE "Make that function faster, or let it work beside the GPU, in another thread.", "cutting CPU work", "";
-    BLOCKED "There it waits for files, memory or other threads: do that less often, in larger pieces, or in another thread.", "waiting less there", "";
-    OUTPUT "It writes a file while the GPU waits: let another thread write, write less often, or leave out what waits for the disk (fsync).", "writing beside the GPU's work", "output";
-    OTHERS "There it waits for other threads or processes: see what those do, and have them begin earlier.", "waiting less for others", "";
-    LOADERS "There it waits for other processes, in PyTorch mostly a DataLoader's: more workers, kept alive (persistent_workers), that load further ahead.", MORE_WORKERS, "workers";
-    MPI "Processes exchange data through memory of the host, and the GPU waits for it. Hand device memory to a CUDA-aware MPI, and exchange the border while the GPU works on the inner part (MPI_Isend).", "overlapping communication", "";
-    DECODER "These frames come from the GPU's video decoder, which leaves no record: there the CPU waits for it. Decode several streams at once, or fewer frames.", "decoding several streams at once", "";
-    OTHER "Look at what the CPU does there: do less of it, do it earlier, or in another thread.", "cutting CPU work", "";
-    SEARCHES "cuDNN tries all its algorithms for each new size (torch.backends.cudnn.benchmark): switch that off, or bring inputs to one or a few sizes.", "not trying algorithms anew", "benchmark";
-    POOLED "Results of a multiprocessing pool are pickled and come through one pipe: write them into shared memory, send fewer bytes, or use a DataLoader.", "sharing memory with the pool", "pool-results";
-    COMPILES "It is compiled anew again and again. Jit a function once, outside of the step. Keep sizes the same, and hand over as an ordinary argument what changes.", "compiling once", "anew";
-}
-
 /// Rules that tell of what stacks slow down, too.
 const SLOWED: &[Rule] = &[Rule::LaunchBound, Rule::SyncInLoop];
-const MORE_WORKERS: &str = "using more DataLoader workers";
-/// What to do where each epoch starts a DataLoader's workers.
-pub const KEEP_WORKERS: &str = "Each epoch starts the DataLoader's workers anew and ends them: keep them (persistent_workers). More of them take longer to start.";
+
+/// Whether a DataLoader loads in the process that launches.
+fn loads_alone(it: &Frame) -> bool {
+    it.function.starts_with("_SingleProcessDataLoaderIter") && it.file.ends_with("dataloader.py")
+}
 
 /// Whether a range is PyTorch's wait for the processes that load its batches.
 fn is_worker(scope: &Scope, name: NameId) -> bool {
     let name = scope.trace.names().full(name);
     name.contains("_MultiProcessingDataLoaderIter")
-}
-
-/// Whether it is one of PyTorch's operators that make random numbers, which run on the CPU while the GPU waits.
-fn is_random(scope: &Scope, name: NameId) -> bool {
-    let op = scope.trace.names().full(name).strip_prefix("aten::");
-    op.is_some_and(|it| it.starts_with("rand") || ["normal_", "uniform_"].contains(&it))
 }
 
 /// Whether a range hands frames to a video decoder of the GPU, which brings them in the layout that only such kernels read.
@@ -88,14 +51,6 @@ fn searches(scope: &Scope, f: &DeviceFigures) -> bool {
         && of(CallKind::WaitEvent) >= of(CallKind::Memory)
 }
 
-/// What is said of a call of the system that waits for others.
-fn others(scope: &Scope) -> Cure {
-    match scope.framework() {
-        Framework::PyTorch => LOADERS,
-        _ => OTHERS,
-    }
-}
-
 /// What is said of a range or a call that takes time, where its name says enough.
 fn cure_by_name(scope: &Scope, it: NameId, is_most: bool) -> Option<Cure> {
     let name = scope.trace.names().full(it);
@@ -105,9 +60,11 @@ fn cure_by_name(scope: &Scope, it: NameId, is_most: bool) -> Option<Cure> {
         () if is_most && first_use::is_file_output(name) => OUTPUT,
         () if is_mpi(name) => MPI,
         () if is_most && is_decoder(scope, name) => DECODER,
-        () if is_most && is_random(scope, it) => RANDOM,
-        () if is_most && first_use::is_system_wait(name) => others(scope),
-        () => return None,
+        () if is_most && first_use::is_system_wait(name) => match scope.framework() {
+            Framework::PyTorch => LOADERS,
+            _ => OTHERS,
+        },
+        () => Known::of_op(name).filter(|_| is_most)?.cured(),
     })
 }
 
@@ -136,11 +93,17 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let is_traced = scope.planned.is_none() && work.takes_stacks(scope);
     let is_gil = line.is_some() && gil::is_held(scope.trace, scope.causes, &work.before);
     let searches = work.is_at(scope, "torch/nn/modules/conv.py", 2) && searches(scope, f);
+    let known = (scope.sources(line.as_ref())).known(scope.trace, &work.seen, At::Work);
+    let alone = 2 * work.seen.filtered(scope.trace, loads_alone).all > work.seen.all;
     let why = match (is_traced, is_gil, &line) {
         (true, ..) => Some("much of it taking stacks, as anomaly detection does".to_owned()),
         _ if searches => Some("most of it trying cuDNN's algorithms".to_owned()),
         (_, true, Some(it)) => Some(format!("waiting for the GIL, held by {}", it.culprit())),
-        _ => None,
+        (.., Some(it)) if alone => Some(format!(
+            "waiting for a DataLoader without workers, in {}",
+            it.place
+        )),
+        (.., it) => known.zip(it.as_ref()).map(|(known, it)| known.at(it)),
     };
     let by_name = most.and_then(|it| cure_by_name(scope, it, is_most));
     let awaits = !is_traced && line.is_some() && asleep::awaits_results(scope, f);
@@ -170,8 +133,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         _ if work.is_at(scope, "jax/_src/compiler.py", 3) => COMPILES,
         _ if work.unpickles(scope) => POOLED,
         _ if awaits => AWAITED,
-        _ if line.as_ref().is_some_and(|it| it.is_blocked) => BLOCKED,
+        _ if alone => ALONE,
         _ if scope.sources(line.as_ref()).makes_and_moves() => MADE,
+        _ if let Some(it) = known.filter(|_| !seen.contains("DataLoader")) => it.cured(),
+        _ if line.as_ref().is_some_and(|it| it.is_blocked) => BLOCKED,
         _ if line.as_ref().is_some_and(LineShare::is_native) => NATIVE,
         _ if loads => LOADS,
         _ if is_managed => MANAGED,
@@ -179,13 +144,15 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         _ => OTHER,
     };
     let (advice, cure) = in_words(scope, told, &seen);
+    let does = known.filter(|it| [it.cured(), LOADS, ALONE].contains(&told));
+    let does = does.map_or_else(String::new, |it| format!("It {}. ", it.does));
     Some(Finding {
         title: format!(
             "the GPU waits for the CPU for {} ({}){doing}{seen}",
             duration(idle),
             percent(f.part(idle)),
         ),
-        advice,
+        advice: does + &advice,
         change: scope.change(told.2, line.as_ref()),
         says: why.map(|why| Says {
             bound: Bound::Host,

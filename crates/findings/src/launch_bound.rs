@@ -5,7 +5,7 @@
 
 use super::one_by_one::Loop;
 use super::{DeviceFigures, Finding, Occurrence, Says, Scope, configs};
-use ::program::Framework;
+use ::program::{At, Framework};
 use activity::text::{NAME_MAX, cut_middle};
 use activity::units::{bytes, duration, percent};
 use activity::{Direction, Ns};
@@ -36,16 +36,22 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let is_jax = scope.framework() == Framework::Jax;
     let is_jitted = is_jax && 2 * late.of_graphs <= idle;
     let of_loop = super::one_by_one::check(scope, f);
+    let known = (scope.sources(line.as_ref())).known(scope.trace, &late.seen, At::Launch);
     let (fused, refused) = match (late.are_read(), is_jitted) {
         _ if of_loop.as_ref().is_some_and(Loop::is_most) => {
             (0, Some("one call for all tensors needs no graph"))
         }
         (true, _) => (0, Some("how much is launched together then is not known")),
         (_, true) => (short(scope, f), Some("jax.jit also fuses kernels")),
+        _ if known.is_some() => (0, Some("what is called once needs no graph")),
         _ => (0, None),
     };
     let is_alone = beside.is_none() && refused.is_none();
-    let (mut advice, cure, mut change, how) = cure_of(&late, beside, is_jax);
+    let (mut advice, mut cure, mut change, how) = cure_of(&late, beside, is_jax);
+    if let Some(it) = known.filter(|_| change == "graph") {
+        advice = format!("It {}. {} {advice}", it.does, it.advice);
+        (cure, change) = (it.cure, it.change);
+    }
     let held = late.held.filter(|_| change == "graph");
     if let Some((wait, gap)) = held.filter(|_| is_cut(late.reads, scope, f)) {
         change = "parts";
@@ -80,10 +86,13 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             line.is_none().then(|| before(scope, f)),
         ) + &leading(scope, f),
         refused: refused.map(str::to_owned),
-        says: (!how.is_empty()).then(|| Says {
+        says: (!how.is_empty() || known.is_some()).then(|| Says {
             bound,
             part: f.part(idle),
-            why: format!("{} {told}", percent(f.part(idle))),
+            why: match (known, &line) {
+                (Some(it), Some(line)) if how.is_empty() => it.at(line),
+                _ => format!("{} {told}", percent(f.part(idle))),
+            },
         }),
         cure,
         is_all: fused > 0 && 20 * found.bound_ns >= 19 * f.span_ns,

@@ -80,11 +80,11 @@ use cases::thresholds;
 use serde::{Serialize, Serializer};
 
 pub use self::program::HOST_FUNCTION;
+pub use ::program::cures::KEEP_WORKERS;
 pub use ::program::{Change, at_lines};
 use causes::Bound;
 use causes::evidence::{EVIDENCE_MAX, Evidence};
 pub use cold_start::COMPILING;
-pub use host_bound::KEEP_WORKERS;
 pub use machine::check as machine;
 pub use saving::{Per, Predicted};
 use scope::{At, Copied, longest_first};

@@ -56,8 +56,11 @@ mod tests {
     #[test]
     fn every_cure_is_named_by_a_rule_and_has_words_for_every_framework() {
         use Framework::{CuPy, Cuda, Jax, Numba, PyTorch, TensorFlow};
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
-        let files = std::fs::read_dir(folder).expect("the rules").flatten();
+        let folders = ["/src", "/../program/src"];
+        let read = |it| std::fs::read_dir(env!("CARGO_MANIFEST_DIR").to_owned() + it);
+        let files = folders
+            .into_iter()
+            .flat_map(|it| read(it).expect("the rules").flatten());
         let texts = files.filter_map(|it| std::fs::read_to_string(it.path()).ok());
         let rules = texts.collect::<Vec<_>>().join("\n");
         let lines = include_str!("changes.txt").lines().skip(3);

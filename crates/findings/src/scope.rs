@@ -307,7 +307,11 @@ impl<'a> Scope<'a> {
 impl Scope<'_> {
     /// What to change of a program that was seen at a line, as far as it is not done there.
     pub fn change(&self, cure: &str, seen: Option<&LineShare>) -> Vec<Change> {
-        let told = words_of(cure, |it| self.is_written_in(it));
+        // Some rules have the words themselves.
+        let told = match cure.contains(": ") {
+            true => Some(cure),
+            false => words_of(cure, |it| self.is_written_in(it)),
+        };
         debug_assert!(cure.is_empty() || told.is_some(), "no words for {cure}");
         told.map_or_else(Vec::new, |told| self.changes(told, seen))
     }

@@ -3,6 +3,8 @@
 //! Files of the machine that looks are read alone, and only where the program ran there.
 
 mod change;
+pub mod cures;
+mod known;
 mod operators;
 mod source;
 
@@ -18,6 +20,7 @@ use trace::samples::short_file;
 use trace::{Lane, LaneId, Trace};
 
 pub use change::{Change, Setting};
+pub use known::{At, Known};
 pub use operators::operators_cure;
 pub use source::{Sources, at_lines};
 

@@ -122,9 +122,13 @@ impl<'l> Sources<'l> {
 
     /// The line that was seen.
     fn line(&self) -> Option<&str> {
-        let seen = self.seen?;
-        let (_, text) = self.files.iter().find(|it| it.0 == seen.file)?;
-        text.lines().nth((seen.line as usize).checked_sub(1)?)
+        self.text(self.seen.map(|it| (it.file.as_str(), it.line))?)
+    }
+
+    /// What stands at a line.
+    pub(super) fn text(&self, (file, line): (&str, u32)) -> Option<&str> {
+        let (_, text) = self.files.iter().find(|it| it.0 == file)?;
+        text.lines().nth((line as usize).checked_sub(1)?)
     }
 
     /// The call of a function at the line that was seen, else the only one in all files.

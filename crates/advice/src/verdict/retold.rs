@@ -21,7 +21,12 @@ impl Verdict {
         let is_idle = is_stall(says.bound) || says.bound == Bound::Unknown;
         let frame = &self.frames[usize::from(!is_idle)];
         // Rules say it in few words, whose names are cut already: a word cut in its middle is a riddle.
-        self.text = printable(&format!("{}{frame}, {}", class(says.bound), says.why));
+        let class = match says.why.starts_with("asleep or waiting") {
+            // Nobody is at work.
+            true => "no work to do",
+            false => class(says.bound),
+        };
+        self.text = printable(&format!("{class}{frame}, {}", says.why));
         (self.bound_by, self.share) = (says.bound, says.part);
         let part = |time: Ns| (says.part * time as f64) as Ns;
         self.cost_a_step_ns = self.scope.step_ns.map(part);

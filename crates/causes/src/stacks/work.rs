@@ -1,8 +1,11 @@
 //! What a thread works on in a long stretch of its own, in words.
 
-use rustc_hash::FxHashMap;
+use std::hash::Hash;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{LEAST, LineShare, OFF_CPU, SAMPLES_MIN, StackCounts, place, tree};
+use activity::anonymous::is_own;
 use activity::text::printable;
 use activity::units::percent;
 use activity::{Frame, StackId};
@@ -113,6 +116,46 @@ impl StackCounts {
         let written: u64 = by.values().sum();
         let most = by.into_iter().max_by_key(|it| (it.1, it.0))?;
         (written >= LEAST && 2 * written > self.all).then_some(most.0)
+    }
+
+    /// What half of them are known by: the program's innermost frame, in the line's function, and what that calls, innermost first. Half of
+    /// those at the line have to be. Beside it, in how many lines they are.
+    pub fn known_at<K: Copy + Eq + Hash>(
+        &self,
+        trace: &Trace,
+        line: &LineShare,
+        known: impl Fn(&Frame, &[&Frame]) -> Option<K>,
+    ) -> Option<(K, usize)> {
+        let mut by: FxHashMap<K, (u64, u64, FxHashSet<u32>)> = FxHashMap::default();
+        for (&stack, &samples) in &self.stacks {
+            let frames: Vec<&Frame> = trace.stacks().frames(stack).collect();
+            let is_native = line.line == 0;
+            let is_own = |it: &&Frame| it.line > 0 && is_own(&it.file);
+            let is_its = |it: &&Frame| it.function == line.function;
+            let own = frames
+                .iter()
+                .position(|it| if is_native { is_its(it) } else { is_own(it) });
+            let Some(at) = own else { continue };
+            let is_at = |it: &&Frame| it.line == line.line && it.file == line.file;
+            let is_there = is_native || frames[at..].iter().any(is_at);
+            let inner = &frames[..at + usize::from(is_native)];
+            if let Some(known) =
+                known(frames[at], inner).filter(|_| is_there || is_its(&frames[at]))
+            {
+                let of = by.entry(known).or_default();
+                *of = (
+                    of.0 + samples,
+                    of.1 + u64::from(is_there) * samples,
+                    std::mem::take(&mut of.2),
+                );
+                of.2.insert(frames[at].line);
+            }
+        }
+        let most = by.into_iter().max_by_key(|it| it.1.0)?;
+        let (known, (all, there, lines)) = most;
+        let is_most =
+            all >= LEAST && 2 * all >= self.all && 2 * there >= line.samples.min(self.all);
+        is_most.then_some((known, lines.len()))
     }
 
     /// "98 % of it in libnvrtc: compiling", "82 % of it in rand, called by main in add_gpu": what holds most of the stretches. Or two that

@@ -1,8 +1,8 @@
 //! What to do about idle time that no rule has a cure for: where to look.
 
 use crate::Scope;
-use crate::host_bound;
 use ::program::Framework;
+use ::program::cures;
 use activity::Ns;
 use causes::graph::CallId;
 use causes::{Cause, Group};
@@ -43,16 +43,16 @@ impl Way {
     pub(super) fn advice(self) -> &'static str {
         match self {
             Way::Look => "Look at what the CPU does there: it may be done earlier, or less often.",
-            Way::Input => host_bound::INPUT.0,
+            Way::Input => cures::INPUT.0,
             Way::Once => {
                 "It happens once. Where it is set-up or a check of results, leave it out of what you measure."
             }
             Way::Sample => {
                 "See what the CPU works on: sample its stacks (in Python with --python), or mark the code with NVTX ranges."
             }
-            Way::Native => host_bound::NATIVE.0,
-            Way::Blocked => host_bound::BLOCKED.0,
-            Way::Output => host_bound::OUTPUT.0,
+            Way::Native => cures::NATIVE.0,
+            Way::Blocked => cures::BLOCKED.0,
+            Way::Output => cures::OUTPUT.0,
             Way::InManyFunctions => {
                 "No function holds most of it: the lines that stack samples saw are in a list of their own (--only lines)."
             }
@@ -68,7 +68,7 @@ impl Way {
             Way::LateBatch => {
                 "The next batch was not ready: prepare it while the GPU works on the one before, in another thread or process."
             }
-            Way::Managed => host_bound::MANAGED.0,
+            Way::Managed => cures::MANAGED.0,
             Way::SetUp => {
                 "Allocate before the work, or from a pool that keeps memory (cudaMallocAsync, a caching allocator)."
             }

@@ -604,6 +604,54 @@ fn workers_that_are_started_anew_are_to_be_kept() {
     mixed(2).must_lack("anew");
 }
 
+/// What a line calls is told with its cure where half of the looks see it there; and a DataLoader that loads where it is asked has no workers.
+#[test]
+fn what_the_gpu_waits_for_is_told_by_the_function_of_a_library() {
+    let open = ("/v/site-packages/PIL/ImageFile.py#ImageFile.load", 300);
+    let told = |frames: &[(&str, u32)], looks: i64| {
+        let mine = [("/w/train.py", 19), ("/w/train.py#mine", 40)];
+        let threads = [(1, frames, 40, true), (2, &mine[..], 40, true)];
+        let mut scene = seen(&threads);
+        let mut batch = scene.take();
+        let all = batch.samples.iter_mut().flat_map(|it| &mut it.looks);
+        for (look, i) in all.zip(0..) {
+            look.changed[0].stack = look.changed[usize::from(i >= looks)].stack;
+            look.changed.truncate(1);
+        }
+        let found = sick("host-bound", scene.put(batch));
+        let says = found.says.map_or_else(String::new, |it| it.why);
+        format!(
+            "{says}|{}|{}|{}",
+            found.cure,
+            found.advice,
+            found.change[..]
+                .iter()
+                .map(ToString::to_string)
+                .collect::<String>()
+        )
+    };
+    let decodes = [("/w/train.py", 19), ("/w/train.py#one", 26), open];
+    let said = told(&decodes, 40);
+    said.must_begin("waiting for train.py:26, which decodes images (PIL)|decoding images ahead|It decodes images (PIL).");
+    said.must_have("workers");
+    told(&decodes, 15).must_begin("|cutting CPU work|Look at what the CPU does there");
+    let loader = |of: &'static str| {
+        [
+            ("/w/train.py", 19),
+            (of, 700),
+            ("/w/train.py#__getitem__", 26),
+        ]
+    };
+    let alone =
+        "/v/site-packages/torch/utils/data/dataloader.py#_SingleProcessDataLoaderIter._next_data";
+    let said = told(&loader(alone), 40);
+    said.must_begin("waiting for a DataLoader without workers, in train.py:26|");
+    said.must_have("DataLoader: more num_workers");
+    told(&loader(alone), 15).must_begin("|cutting CPU work|");
+    let by_hand = "/v/site-packages/torch/utils/data/dataset.py#Subset.__getitem__";
+    told(&loader(by_hand), 40).must_begin("|cutting CPU work|");
+}
+
 /// A hook looks at what a layer puts out by four lines, none of which holds most: the function is told at the line that holds
 /// most of it, and not where it is called.
 #[test]
