@@ -171,7 +171,7 @@ fn of_frames(rows: &[Known], frames: &[&Frame]) -> Option<usize> {
     exact.or_else(|| find(first, false))
 }
 
-/// The row of what a line calls: the one that knows a call of it, where no other does, else the one of the longest word.
+/// The row of what a line calls: the only one that knows a call of it, else the one of the longest word.
 fn of_line(rows: &[Known], line: &str) -> Option<usize> {
     let line = line.split(" #").next().unwrap_or(line);
     let found = rows.iter().enumerate();
