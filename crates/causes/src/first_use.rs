@@ -12,7 +12,7 @@ pub use system::{is_file_io, is_file_output, is_system_wait};
 use crate::graph::{CallId, CallKind, Graph, NONE, OpId};
 use activity::stats::lower_median;
 use activity::{NameId, Ns, RangeKind, Span, What};
-pub use calls::{Busy, loading, pinning, starts_library};
+pub use calls::{Busy, has_run, loading, pinning, starts_library};
 use comparable::ComparableCalls;
 use trace::{LaneId, LaneKey, LaneKind, SourceKind, Trace};
 
@@ -161,6 +161,8 @@ fn first_calls(calls: &ComparableCalls<'_>, operators: &[First]) -> Vec<First> {
     slow.sort_unstable();
     slow.dedup();
     calls.leave_out_profilers(&mut slow);
+    let waits = calls::waiting_together(calls.trace, graph);
+    slow.retain(|it| !waits.contains(it));
     let found = slow.into_iter();
     let mut found: Vec<First> = found
         .map(|call| (graph.calls.span(call), graph.calls.at(call)))

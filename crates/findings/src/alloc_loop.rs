@@ -9,7 +9,7 @@ use activity::stats::lower_median;
 use activity::text::counted;
 use activity::units::{count, duration, share};
 use activity::{NameId, Ns, Span, What};
-use causes::graph::NONE;
+use causes::graph::{CallKind, NONE};
 use causes::stacks::StackCounts;
 use causes::{Gap, Group, Piece, first_use};
 use figures::DeviceFigures;
@@ -164,6 +164,10 @@ impl Calls {
         // What is taken before a thread launches, where processes share memory, sets their exchange up, as NCCL does.
         let shares = scope.has_name(|name| name.contains("IpcOpenMemHandle"));
         let mut kinds: FxHashMap<NameId, CallWork> = FxHashMap::default();
+        let mut launched = graph.calls.kind.iter().zip(&graph.calls.start);
+        let launched = launched
+            .find(|it| *it.0 == CallKind::Launch)
+            .map(|it| *it.1);
         for (id, lane, thread) in scope.trace.threads() {
             let (mut has_launched, mut has_copied, mut launches) = (false, false, false);
             for (row, call) in scope.trace.activities(id, scope.rows(id)) {
@@ -176,7 +180,9 @@ impl Calls {
                 // What another thread pins delays no launch, and what is pinned once is no loop's.
                 let pins = *kind == CallWork::Pins && launches && !once.contains(&by());
                 // What starts a library, or makes the context, is a cold start whatever the call.
-                let is_first = scope.causes.first_use().has_call(call.span, (id, row));
+                let starts = cases::FEW_MIN.is_reached_by(call.span.len())
+                    && launched.is_some_and(|it| call.span.start < it);
+                let is_first = starts || scope.causes.first_use().has_call(call.span, (id, row));
                 let sets_up = shares && !launches;
                 if *kind == CallWork::Allocation && !is_first && !sets_up || pins {
                     let gives_back = name.contains("Free") || name.contains("Unreg");

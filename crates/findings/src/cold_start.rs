@@ -378,26 +378,31 @@ impl Cold<'_, '_> {
         are_most && are_many && cases::FEW_MIN.is_reached_by(launch - last)
     }
 
-    /// Whether a call makes the context, whatever it is. PyTorch's profiler begins later.
+    /// Whether a call makes the context, whatever it is: what comes behind the GPU's first operation starts a library. PyTorch's
+    /// profiler begins later, most of the time.
     fn opens(&self, span: Span, place: (LaneId, usize)) -> bool {
         let name = trace_name(self.scope, place).unwrap_or_default();
         // A stream of another GPU takes so long for its context, and so does the choice of one; a pool of memory takes less.
         let makes = name.contains("StreamCreate") || name.contains("SetDevice");
-        let first = self.scope.causes.first_use();
-        let is_one = match (makes, name.contains("MallocAsync")) {
+        let (first, trace) = (self.scope.causes.first_use(), self.scope.trace);
+        let has_run = || first_use::has_run(trace, self.process_of(place), span.start);
+        if !cases::FEW_MIN.is_reached_by(span.len()) || !name.contains("SetDevice") && has_run() {
+            return false;
+        }
+        let frees = name.contains("Free") && self.is_before_all(span, place);
+        if trace.source.kind == SourceKind::Kineto {
+            return frees && span.len() >= first_use::CONTEXT_MIN;
+        }
+        match (makes, name.contains("MallocAsync")) {
             (true, _) => true,
-            _ if first.further.contains(&place) => true,
-            _ if name.contains("Free") && self.is_before_all(span, place) => true,
+            _ if frees || first.further.contains(&place) => true,
             (_, is_pool) => {
                 first.opening.contains(&place)
                     // A call by that name made it already.
                     && self.has.sum_of(FirstWork::Context) < span.len()
                     && !(is_pool && span.len() < first_use::CONTEXT_MIN)
             }
-        };
-        cases::FEW_MIN.is_reached_by(span.len())
-            && self.scope.trace.source.kind != SourceKind::Kineto
-            && is_one
+        }
     }
 
     fn add_first_operators(&mut self) {

@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{kernel, making, pins};
+use super::{CONTEXT_MIN, kernel, making, pins};
 use crate::graph::{CallId, CallKind, Graph, NONE};
 use activity::{NameId, Ns, Span, What};
 use trace::{LaneId, Trace};
@@ -62,6 +62,48 @@ pub(super) fn uses_context(trace: &Trace, graph: &Graph, call: CallId) -> bool {
     is_done && needs
 }
 
+/// Whether each GPU of a process ran something before a moment: its contexts are made by then.
+pub fn has_run(trace: &Trace, process: usize, at: Ns) -> bool {
+    let mut first: FxHashMap<usize, Ns> = FxHashMap::default();
+    for (_, lane) in trace
+        .streams_in(process)
+        .filter(|it| !it.1.kept().is_empty())
+    {
+        if let Some(device) = lane.key().kind.device() {
+            let start = lane.span(lane.kept().start).start;
+            let first = first.entry(device).or_insert(start);
+            *first = start.min(*first);
+        }
+    }
+    !first.is_empty() && first.values().all(|it| *it < at)
+}
+
+/// Ends that differ by less are one moment.
+const AT_ONCE: Ns = 1_000_000;
+
+/// Which calls that lock pages wait with another thread's call that locks none: one lock lets both go. What began first holds it.
+pub(super) fn waiting_together(trace: &Trace, graph: &Graph) -> FxHashSet<CallId> {
+    let calls = &graph.calls;
+    let process = |it: CallId| trace.lanes()[calls.at(it).0].key().process;
+    let of = |it: CallId| (process(it), calls.at(it).0, calls.span(it));
+    let is_long = |it: &CallId| calls.span(*it).len() >= CONTEXT_MIN;
+    let all = (0..calls.len() as CallId).filter(is_long);
+    let (locking, others): (Vec<CallId>, Vec<CallId>) =
+        all.partition(|it| pins(graph.function(trace, *it)));
+    let others: Vec<(usize, LaneId, Span)> = others.into_iter().map(of).collect();
+    let waits = |call: &CallId| {
+        let (process, lane, span) = of(*call);
+        let is_one = |it: &(usize, LaneId, Span)| {
+            it.0 == process
+                && it.1 != lane
+                && it.2.start <= span.start + AT_ONCE
+                && (it.2.end - span.end).abs() <= AT_ONCE
+        };
+        others.iter().any(is_one)
+    };
+    locking.into_iter().filter(waits).collect()
+}
+
 /// Calls that lock memory of the host, which takes as long as there are pages. Of those behind the first launch only a
 /// few count: more are a loop's.
 pub fn pinning(trace: &Trace, graph: &Graph) -> FxHashSet<CallId> {
@@ -88,7 +130,12 @@ pub fn pinning(trace: &Trace, graph: &Graph) -> FxHashSet<CallId> {
     if cases::LOOP_MIN.is_reached_by(later.len()) || later.last().is_some_and(is_anew) {
         later.clear();
     }
-    (0..launched).filter(pins).chain(later).collect()
+    let mut all: FxHashSet<CallId> = (0..launched).filter(pins).chain(later).collect();
+    if !all.is_empty() {
+        let waits = waiting_together(trace, graph);
+        all.retain(|it| !waits.contains(it));
+    }
+    all
 }
 
 /// What a library asks first, and how long before its first call at most.

@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::calls::uses_context;
+use super::calls::{has_run, uses_context};
 use super::{CONTEXT_MIN, SAMPLE, is_outlier, kernel, making, pins};
 use crate::graph::{CallId, CallKind, Graph, NONE};
 use activity::stats::lower_median;
@@ -14,7 +14,7 @@ type Function = (usize, NameId);
 
 /// The calls of a program, as far as their times can be compared.
 pub(super) struct ComparableCalls<'t> {
-    trace: &'t Trace,
+    pub(super) trace: &'t Trace,
     pub(super) graph: &'t Graph,
     /// By function, without those that launch a kernel for the first time.
     all: FxHashMap<Function, Vec<CallId>>,
@@ -205,6 +205,7 @@ impl<'t> ComparableCalls<'t> {
                 && time >= CONTEXT_MIN
                 && !self.opens(&call)
                 && is_outlier(time, self.quickest((process, of.name)))
+                && !has_run(self.trace, process, calls.start[call as usize])
             {
                 found.push(call);
             }

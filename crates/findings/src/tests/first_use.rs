@@ -291,6 +291,23 @@ fn a_free_before_any_memory_is_taken_makes_a_context() {
         sick("cold-start", &mut scene).title
     };
     told(false).must_begin("cold start: 740 ms spent on making the context;");
+    // So does one in a profile of PyTorch from the start on: no operation ran before.
+    let profiled = |ran: bool| {
+        let mut scene = Scene::new();
+        scene.call("cudaFree", -500_000_000, -200_000_000);
+        if ran {
+            scene.kernel("k", 1, -600_000_000, -550_000_000);
+        }
+        scene.call("cudaLaunchKernel", 0, 5_000);
+        scene.kernel("k", 1, 6_000, 100_006_000);
+        let mut trace = scene.trace();
+        trace.source.kind = SourceKind::Kineto;
+        let found = in_scope(&trace, None, PEAKS, all);
+        let found = found.into_iter().find(|it| it.rule == Rule::ColdStart);
+        found.map_or_else(String::new, |it| it.title)
+    };
+    profiled(false).must_begin("cold start: 300 ms spent on making the context;");
+    assert!(!profiled(true).contains("context"));
     told(true).must_have("making the context (500 ms) and first allocations and frees (240 ms)");
 }
 
@@ -1255,6 +1272,87 @@ fn contexts_of_further_gpus_are_made_by_streams_and_behind_the_choice_of_a_gpu()
     let other = "cold start: 100 ms spent on making the context;";
     told("cudaMalloc", "cudaGetLastError", &memory).must_begin(other);
     told("cudaMalloc", "cudaSetDevice", &[300_000_000; 4]).must_begin(other);
+}
+
+#[test]
+fn a_stream_behind_the_gpus_first_operation_is_a_library_s() {
+    // A stream takes 1.85 s, before or behind a copy, and the kernels come then.
+    let told = |copy: Ns| {
+        let mut scene = Scene::new();
+        scene.call("cudaMalloc", -3_000_000_000, -2_800_000_000);
+        scene.call("cudaMemcpyAsync", copy, copy + 5_000);
+        let direction = Direction::H2D;
+        scene.copy(direction, 1, 1 << 20, copy + 6_000, copy + 86_000);
+        scene.call("cudaStreamCreateWithFlags", -1_900_000_000, -50_000_000);
+        for at in 0..4 {
+            let at = 20_000 + at * 1_000;
+            scene.call("cudaStreamCreateWithFlags", at, at + 500);
+        }
+        scene.call("cudaLaunchKernel", 40_000, 45_000);
+        scene.kernel("k", 1, 46_000, 100_006_000);
+        sick("cold-start", &mut scene).title
+    };
+    let context = "making the context (200 ms) and slow first calls to libraries (1.85 s)";
+    told(-2_500_000_000).must_have(context);
+    told(-10_000_000).must_have("2.05 s spent on making the context;");
+}
+
+#[test]
+fn threads_that_one_lock_lets_go_together_pin_nothing_for_so_long() {
+    // A thread makes an event for 2 s while another one pins memory, which begins and ends so long behind that.
+    let told = |begins: Ns, ends: Ns| {
+        let mut scene = Scene::new();
+        scene.call("cudaMalloc", -3_000_000_000, -2_800_000_000);
+        scene.call("cudaMemcpyAsync", -2_790_000_000, -2_789_990_000);
+        let direction = Direction::H2D;
+        scene.copy(direction, 1, 1 << 20, -2_789_900_000, -2_789_800_000);
+        let (start, end) = (-2_100_000_000, -100_000_000);
+        scene.call("cudaEventCreateWithFlags", start, end);
+        for at in 0..4 {
+            let at = -90_000_000 + at * 1_000;
+            scene.call("cudaEventCreateWithFlags", at, at + 500);
+        }
+        scene.on_thread(2);
+        scene.call("cudaMallocHost", start + begins, end + ends);
+        scene.on_thread(1);
+        scene.call("cudaLaunchKernel", 40_000, 45_000);
+        scene.kernel("k", 1, 46_000, 100_006_000);
+        let found = sick("cold-start", &mut scene);
+        (found.title, found.next)
+    };
+    let (title, next) = told(-200_000, 200_000);
+    assert!(!title.contains("pinning") && next.is_empty(), "{title}");
+    // What began long before the other waits for none, nor does what ends later.
+    for (begins, ends) in [(-300_000_000, 200_000), (-200_000, 30_000_000)] {
+        told(begins, ends).0.must_have("pinning host memory");
+    }
+}
+
+#[test]
+fn a_slow_free_before_the_first_launch_is_no_loop_s() {
+    // Two threads' frees of 300 ms before the first launch, or behind it; then launches with a free of 2 us each.
+    let scene = |before: bool| {
+        let mut scene = Scene::new();
+        scene.call("cudaMemcpyAsync", -2_000_000_000, -1_999_990_000);
+        scene.copy(Direction::H2D, 1, 1 << 20, -1_999_900_000, -1_999_800_000);
+        let at = if before { 0 } else { -1_000_000_000 };
+        scene.call("cudaLaunchKernel", at, at + 5_000);
+        scene.kernel("k", 1, at + 6_000, at + 50_000);
+        for (i, thread) in (0..16).map(|it| (it, 1 + it % 2)) {
+            scene.on_thread(thread as u32);
+            let at = -900_000_000 + i / 2 * 50_000_000;
+            scene.call("cudaFree", at, at + 40_000_000);
+        }
+        scene.on_thread(0);
+        for at in (1..41).map(|it| it * 300_000) {
+            scene.call("cudaFree", at, at + 2_000);
+            scene.call("cudaLaunchKernel", at + 3_000, at + 8_000);
+            scene.kernel("k", 1, at + 9_000, at + 90_000);
+        }
+        scene
+    };
+    cured("alloc-in-loop", &mut scene(true));
+    sick("alloc-in-loop", &mut scene(false));
 }
 
 /// The first call of all pins memory for 856 ms; so do later ones for these times.
