@@ -219,7 +219,7 @@ impl Cold<'_, '_> {
         };
         let gaps = self.scope.gaps(f).map(|it| it.0.span);
         let ops = &self.scope.causes.graph().ops;
-        let free = ops.without_kernels(f.index, f.span, gaps.filter(holds));
+        let free = ops.without_kernels(f.index, f.span, gaps.filter(holds), Ns::MAX);
         free.min(f.recorded_ns() - f.work_ns())
     }
 

@@ -112,7 +112,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         true => f.idle_ns,
         false => bound(f, idle, is_managed, on_fetched || awaits),
     };
-    let beside = scope.beside(f, work.before.iter().map(|it| it.0), bound)
+    let beside = scope.beside(f, work.before.iter().map(|it| it.0), bound, Ns::MAX)
         + scope.ahead(f, bound, |gap| {
             let told = work.before.binary_search_by_key(&gap.span, |it| it.0);
             told.is_ok()

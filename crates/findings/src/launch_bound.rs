@@ -12,7 +12,7 @@ use activity::{Direction, Ns};
 use causes::graph::CallId;
 use causes::late::Late;
 use causes::stacks::{LineShare, StackCounts};
-use causes::{Bound, Gap, around, sum_by};
+use causes::{Bound, Gap, LAUNCH_GAP_MAX, around, sum_by};
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let is_few = !cases::LAUNCH_OPS_MIN.is_reached_by(f.kernels as usize);
@@ -75,6 +75,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let found = scope.found(f.span_ns, idle + more + fused, &longest);
     let (bound, told) = whose(&late, line.as_ref(), how);
     let change = scope.change(change, line.as_ref());
+    // Launching less leaves no long work of the CPU out.
+    let gaps = late.gaps.iter().copied();
+    let beside_ns = scope.beside(f, gaps, idle + more, LAUNCH_GAP_MAX);
     let found = Finding {
         severity: found
             .severity
@@ -97,7 +100,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         cure,
         is_all: fused > 0 && 20 * found.bound_ns >= 19 * f.span_ns,
         advice,
-        beside_ns: scope.beside(f, late.gaps.iter().copied(), idle + more) + batched,
+        beside_ns: beside_ns + batched,
         change,
         ..found
     };

@@ -164,18 +164,22 @@ impl<'a> Scope<'a> {
     }
 
     /// What lies beside so much idle time of these gaps: their rest, and copies and pauses up to the kernels around.
-    /// What prepares, reads back or launches less leaves those out with it. What takes memory or loads code stays.
-    /// Gaps come in order of time.
+    /// What prepares, reads back or launches less leaves those out with it, where they take at most so long. What takes memory or
+    /// loads code stays. Gaps come in order of time.
     pub(super) fn beside(
         &self,
         f: &DeviceFigures,
         gaps: impl Iterator<Item = Span>,
         idle: Ns,
+        longest: Ns,
     ) -> Ns {
         let stays = self.idle_that(f, |gap, it| self.causes.group(*gap, it) == Group::SetUp);
         let most = f.recorded_ns() - f.work_ns() - stays;
         let ops = &self.causes.graph().ops;
-        (ops.without_kernels(f.index, f.span, gaps).min(most) - idle).max(0)
+        (ops.without_kernels(f.index, f.span, gaps, longest)
+            .min(most)
+            - idle)
+            .max(0)
     }
 
     /// Idle time of launches, but for gaps that are told of. It goes, too, where the launching thread gains so much time: launches then run

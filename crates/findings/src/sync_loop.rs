@@ -422,7 +422,7 @@ impl<'s, 'a> Waits<'s, 'a> {
     /// What no cure can exceed, and what goes beside the bound.
     fn most(&self, bound: Ns, is_each: bool) -> (Ns, Ns) {
         let (scope, f) = (self.scope, self.f);
-        let beside = scope.beside(f, self.gaps.iter().copied(), bound);
+        let beside = scope.beside(f, self.gaps.iter().copied(), bound, Ns::MAX);
         let cap = f.idle_ns + hideable(scope, f);
         if is_each {
             // What is done for many at once has fewer kernels.

@@ -17,12 +17,14 @@ impl Ops {
         first.map(|op| self.start[*op as usize])
     }
 
-    /// How long a device runs no kernel around these gaps of `span`, which come in order of time.
+    /// How long a device runs no kernel around these gaps of `span`, which come in order of time. Of more than `most` between two
+    /// kernels the gap alone counts.
     pub fn without_kernels(
         &self,
         device: usize,
         span: Span,
         gaps: impl Iterator<Item = Span>,
+        most: Ns,
     ) -> Ns {
         let mut kernels = self.of_engine(device, Engine::Compute).iter().peekable();
         let (mut ended, mut free, mut until) = (span.start, 0, span.start);
@@ -34,8 +36,13 @@ impl Ops {
                 .peek()
                 .map_or(Ns::MAX, |op| self.start[**op as usize]);
             let next = next.min(span.end.max(gap.end));
-            free += (next - ended.max(until)).max(0);
-            until = next.max(until);
+            let between = next - ended.max(until);
+            let (counted, end) = match between > most {
+                true => (gap.len().min(between), gap.end),
+                false => (between.max(0), next),
+            };
+            free += counted;
+            until = end.max(until);
         }
         free
     }

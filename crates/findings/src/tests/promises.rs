@@ -472,3 +472,35 @@ fn what_takes_memory_stays_whatever_a_sync_costs() {
     let most = found.bound_ns + found.beside_ns;
     assert!((18 * 24_000..=20 * 25_000).contains(&most), "{most}");
 }
+
+#[test]
+fn no_graph_leaves_out_the_cpus_long_work() {
+    // Four batches that take 2 ms to prepare are copied in 10 us. Behind that 200 kernels of 2 us begin 12 us apart.
+    let mut scene = Scene::new();
+    let mut at = 0;
+    for _ in 0..4 {
+        scene.range(activity::RangeKind::Nvtx, "load", 0, at, at + 2_000_000);
+        at += 2_000_000;
+        scene.call("cudaMemcpyAsync", at, at + 4_000);
+        scene.copy(Direction::H2D, 7, 1 << 20, at + 5_000, at + 15_000);
+        at += 15_000;
+        for _ in 0..200 {
+            scene.call("cudaLaunchKernel", at, at + 9_000);
+            scene.kernel("k", 7, at + 10_000, at + 12_000);
+            at += 12_000;
+        }
+    }
+    let found = sick("launch-bound", &mut scene);
+    // The pauses of 10 us before kernels. Larger batches also have an eighth of the 800 kernels of 2 us.
+    assert!(
+        (7_900_000..8_100_000).contains(&found.bound_ns),
+        "{}",
+        found.bound_ns
+    );
+    let batched = 1_400_000;
+    assert!(
+        (batched..batched + 60_000).contains(&found.beside_ns),
+        "{}",
+        found.beside_ns
+    );
+}
