@@ -12,7 +12,7 @@ pub use system::{is_file_io, is_file_output, is_system_wait};
 use crate::graph::{CallId, CallKind, Graph, NONE, OpId};
 use activity::stats::lower_median;
 use activity::{NameId, Ns, RangeKind, Span, What};
-pub use calls::{Busy, has_run, loading, pinning, starts_library};
+pub use calls::{Busy, has_run, is_before_all, loading, loads_ahead, pinning, starts_library};
 use comparable::ComparableCalls;
 use trace::{LaneId, LaneKey, LaneKind, SourceKind, Trace};
 

@@ -191,7 +191,7 @@ impl Cold<'_, '_> {
     fn advice(&self, time: Ns, is_held: bool) -> String {
         let is_mostly = |work| self.has.is_mostly(work, time);
         match is_mostly(FirstWork::Loading) && is_cuda(self.scope) {
-            true if self.loads_ahead() => "All code is loaded ahead here. Let each kernel be loaded at its first launch: CUDA_MODULE_LOADING=LAZY.",
+            true if first_use::loads_ahead(self.scope.trace, self.scope.causes.graph()) => "All code is loaded ahead here. Let each kernel be loaded at its first launch: CUDA_MODULE_LOADING=LAZY.",
             true => "Warm up before measuring: run everything once, or load ahead with CUDA_MODULE_LOADING=EAGER. The program still takes that time.",
             false if is_mostly(FirstWork::Building) => "Warm up before measuring: run everything once. The program still takes that time: only a cache kept from run to run saves it.",
             false if is_mostly(FirstWork::Tuning) => "Triton tries them anew for each value of the autotuner's key: pad sizes to a few, or leave them out of the key.",
@@ -342,42 +342,6 @@ impl Cold<'_, '_> {
         self.push_parts(work, span, &[span], place);
     }
 
-    /// Whether a process took no memory before a call: a free has nothing to free then, and makes a context, as a second runtime's does.
-    fn is_before_all(&self, span: Span, place: (LaneId, usize)) -> bool {
-        let graph = self.scope.causes.graph();
-        let takes = |it: &CallId| {
-            let (at, start) = (graph.calls.at(*it), graph.calls.start[*it as usize]);
-            graph.calls.kind[*it as usize] == CallKind::Memory
-                && start < span.start
-                && self.process_of(at) == self.process_of(place)
-                && !graph.function(self.scope.trace, *it).contains("Free")
-        };
-        !(0..graph.calls.len() as CallId).any(|it| takes(&it))
-    }
-
-    /// Whether all code was loaded ahead of the first launch: what is loaded for a launch is loaded right before it.
-    fn loads_ahead(&self) -> bool {
-        let (graph, trace) = (self.scope.causes.graph(), self.scope.trace);
-        let calls = 0..graph.calls.len() as CallId;
-        let is_load = |it: &CallId| graph.function(trace, *it).starts_with("cuLibraryLoad");
-        let is_launch = |it: &CallId| graph.calls.kind[*it as usize] == CallKind::Launch;
-        let span = |it: CallId| graph.calls.span(it);
-        let Some(launch) = calls
-            .clone()
-            .filter(is_launch)
-            .map(|it| span(it).start)
-            .min()
-        else {
-            return false;
-        };
-        let all: Vec<Span> = calls.filter(is_load).map(span).collect();
-        let ahead: Vec<&Span> = all.iter().filter(|it| it.end <= launch).collect();
-        let last = ahead.iter().map(|it| it.end).max().unwrap_or(launch);
-        let are_most = 10 * ahead.len() >= 9 * all.len();
-        let are_many = cases::STARTS_LIBRARY.is_reached_by(ahead.len());
-        are_most && are_many && cases::FEW_MIN.is_reached_by(launch - last)
-    }
-
     /// Whether a call makes the context, whatever it is: what comes behind the GPU's first operation starts a library. PyTorch's
     /// profiler begins later, most of the time.
     fn opens(&self, span: Span, place: (LaneId, usize)) -> bool {
@@ -389,7 +353,8 @@ impl Cold<'_, '_> {
         if !cases::FEW_MIN.is_reached_by(span.len()) || !name.contains("SetDevice") && has_run() {
             return false;
         }
-        let frees = name.contains("Free") && self.is_before_all(span, place);
+        let graph = self.scope.causes.graph();
+        let frees = name.contains("Free") && first_use::is_before_all(trace, graph, place);
         if trace.source.kind == SourceKind::Kineto {
             return frees && span.len() >= first_use::CONTEXT_MIN;
         }

@@ -179,6 +179,7 @@ fn waiting(
         severity: Severity::Info,
         title: format!("{who}: {} ({part})", duration(time)),
         advice: UNKNOWN.to_owned(),
+        gain: Some("record every rank to find the late one".to_owned()),
         says: Some(Says {
             bound: Bound::Peer,
             part: f.part(time),

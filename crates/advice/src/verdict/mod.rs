@@ -286,10 +286,11 @@ fn on(
     (verdict, step, Split { span, ..split })
 }
 
-/// Says of the whole what recording made of it, where the CPU's part is what counts.
+/// Says of the whole what recording made of it, where the CPU's part is what counts, or is told beside it.
 pub fn distort(verdicts: &mut [Verdict], by: impl FnOnce() -> Option<String>) {
-    let is_stall =
-        |it: &&mut Verdict| matches!(it.bound_by, Bound::Host | Bound::Launch | Bound::Sync);
+    let is_stall = |it: &&mut Verdict| {
+        matches!(it.bound_by, Bound::Host | Bound::Launch | Bound::Sync) || it.idle >= STALL_SHARE
+    };
     if let Some(whole) = verdicts.first_mut().filter(is_stall) {
         whole.distorted = by();
     }
@@ -442,6 +443,8 @@ fn judge(
     };
     let text = told.say();
     let of_step = |time: Ns| step.map(|it| (share(time, split.whole()) * it.median as f64) as Ns);
+    let own = told.idle_beside().into_iter().next();
+    let own = own.filter(|it| bound == Bound::Peer && share(it.1, split.whole()) >= BOUND_MIN);
     Verdict {
         device,
         bound_by: bound,
@@ -459,7 +462,7 @@ fn judge(
         cost_ns: time / devices as Ns,
         cost_a_step_ns: of_step(time),
         text,
-        but_for_late: None,
+        but_for_late: own.map(|(bound, time, text)| (bound, share(time, split.whole()), text)),
         distorted: None,
         idle: share(split.idle(), split.whole()),
         frames: told.frames(),

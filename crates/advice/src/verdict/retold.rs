@@ -7,18 +7,30 @@ use activity::text::printable;
 use findings::no_cure::PACED;
 use findings::{Finding, Rule, Says};
 
+fn is_stalled(bound: Bound) -> bool {
+    matches!(bound, Bound::Host | Bound::Launch | Bound::Sync)
+}
+
 impl Verdict {
     /// Takes the words of a finding, where that tells of the same time or of more.
     pub(super) fn retell(&mut self, says: &Says) {
-        let is_stall = |it| matches!(it, Bound::Host | Bound::Launch | Bound::Sync);
+        // A rank that is idle itself for longer than it waits for others looks there first.
+        let own = self
+            .but_for_late
+            .take_if(|it| says.bound == Bound::Peer && is_stalled(it.0) && self.idle > says.part);
+        if let Some((bound, share, text)) = own {
+            self.beside.retain(|it| !text.ends_with(it.as_str()));
+            self.beside.insert(0, says.why.clone());
+            return self.turn(bound, share, text);
+        }
         let is_same =
-            says.bound == self.bound_by || is_stall(says.bound) && is_stall(self.bound_by);
+            says.bound == self.bound_by || is_stalled(says.bound) && is_stalled(self.bound_by);
         // What holds little of the idle time is not why.
-        let is_little = is_stall(says.bound) && 4.0 * says.part < self.idle;
+        let is_little = is_stalled(says.bound) && 4.0 * says.part < self.idle;
         if self.frames[0].is_empty() || is_little || !is_same && says.part <= self.share {
             return;
         }
-        let is_idle = is_stall(says.bound) || says.bound == Bound::Unknown;
+        let is_idle = is_stalled(says.bound) || says.bound == Bound::Unknown;
         let frame = &self.frames[usize::from(!is_idle)];
         // Rules say it in few words, whose names are cut already: a word cut in its middle is a riddle.
         let class = match says.why.starts_with("asleep or waiting") {
@@ -26,9 +38,13 @@ impl Verdict {
             true => "no work to do",
             false => class(says.bound),
         };
-        self.text = printable(&format!("{class}{frame}, {}", says.why));
-        (self.bound_by, self.share) = (says.bound, says.part);
-        let part = |time: Ns| (says.part * time as f64) as Ns;
+        let text = printable(&format!("{class}{frame}, {}", says.why));
+        self.turn(says.bound, says.part, text);
+    }
+
+    fn turn(&mut self, bound: Bound, share: f64, text: String) {
+        (self.bound_by, self.share, self.text) = (bound, share, text);
+        let part = |time: Ns| (share * time as f64) as Ns;
         self.cost_a_step_ns = self.scope.step_ns.map(part);
         self.cost_ns = part(self.span_ns);
     }

@@ -198,29 +198,48 @@ impl Told<'_> {
             };
             return vec![told.to_owned()];
         }
-        if self.bound != Bound::Compute {
+        if !matches!(self.bound, Bound::Compute | Bound::Peer) {
             let of_run = (self.of == Answered::Run && self.step.is_none()).then_some(self.trace);
             return of_run
                 .and_then(|it| split.of_graphs(it))
                 .into_iter()
                 .collect();
         }
+        let idle = self.idle_beside().into_iter();
+        let idle = idle.filter_map(|it| it.2.split_once(": ").map(|it| it.1.to_owned()));
+        let graphs = split.are_graphs().then(|| BY_NODE.to_owned());
+        idle.chain(graphs).collect()
+    }
+
+    /// Why the GPU is idle while something else bounds it: what bounds then, how long, and how that is told as a headline. The most
+    /// first, and what takes a twentieth of the time. The most is told of a GPU that is idle for a tenth of it, too.
+    pub(super) fn idle_beside(&self) -> Vec<(Bound, Ns, String)> {
+        let split = self.split;
+        if split.is_cold() || self.bound == Bound::Peer && split.waits_for_ranks() {
+            return Vec::new();
+        }
         let late = [Bound::Unknown].into_iter().filter(|_| split.late > 0);
         let stalls = [Bound::Host, Bound::Launch, Bound::Sync].into_iter();
-        let most = stalls.chain(late).max_by_key(|it| split.time_of(*it));
-        let bound = most.unwrap_or_default();
-        let part = share(split.time_of(bound), split.whole());
-        let told = Told {
-            bound,
-            part,
-            line: None,
-            ..*self
+        let stalls = stalls.chain(late).map(|it| (it, split.time_of(it)));
+        let mut stalls: Vec<(Bound, Ns)> = stalls.collect();
+        stalls.sort_by_key(|it| std::cmp::Reverse(it.1));
+        let part = |time: Ns| share(time, split.whole());
+        let is_idle = cases::LARGE_SHARE.is_reached_by(part(split.idle()));
+        let is_told = |(at, it): &(usize, (Bound, Ns))| {
+            cases::WARNING_SHARE.is_reached_by(part(it.1))
+                || *at == 0 && is_idle && cases::WORTH_SHARE.is_reached_by(part(it.1))
         };
-        let is_told = cases::WARNING_SHARE.is_reached_by(part) && !split.is_cold();
-        let idle = is_told.then(|| told.say());
-        let idle = idle.and_then(|it| it.split_once(": ").map(|it| it.1.to_owned()));
-        let graphs = split.are_graphs().then(|| BY_NODE.to_owned());
-        idle.into_iter().chain(graphs).collect()
+        let told = stalls.into_iter().enumerate().filter(is_told);
+        let say = |(_, (bound, time))| {
+            let told = Told {
+                bound,
+                part: part(time),
+                line: None,
+                ..*self
+            };
+            (bound, time, told.say())
+        };
+        told.map(say).collect()
     }
 
     /// What stands between the class and the cause, of a GPU that is idle and of one that is busy.

@@ -62,6 +62,37 @@ pub(super) fn uses_context(trace: &Trace, graph: &Graph, call: CallId) -> bool {
     is_done && needs
 }
 
+/// Whether a process took no memory before a call: a free has nothing to free then, and makes a context, as a second runtime's does.
+pub fn is_before_all(trace: &Trace, graph: &Graph, place: (LaneId, usize)) -> bool {
+    let calls = &graph.calls;
+    let process = |it: (LaneId, usize)| trace.lanes()[it.0].key().process;
+    let start = trace.lanes()[place.0].span(place.1).start;
+    let takes = |it: CallId| {
+        calls.kind[it as usize] == CallKind::Memory
+            && process(calls.at(it)) == process(place)
+            && !graph.function(trace, it).contains("Free")
+    };
+    let mut before = (0..calls.len() as CallId).take_while(|it| calls.start[*it as usize] < start);
+    !before.any(takes)
+}
+
+/// Whether all code was loaded ahead of the first launch: what is loaded for a launch is loaded right before it.
+pub fn loads_ahead(trace: &Trace, graph: &Graph) -> bool {
+    let all = 0..graph.calls.len() as CallId;
+    let mut kinds = graph.calls.kind.iter();
+    let Some(launch) = kinds.position(|it| *it == CallKind::Launch) else {
+        return false;
+    };
+    let launch = graph.calls.start[launch];
+    let loads = all.filter(|it| graph.function(trace, *it).starts_with("cuLibraryLoad"));
+    let ends: Vec<Ns> = loads.map(|it| graph.calls.span(it).end).collect();
+    let ahead: Vec<Ns> = ends.iter().copied().filter(|it| *it <= launch).collect();
+    let last = ahead.iter().copied().max().unwrap_or(launch);
+    let are_most = 10 * ahead.len() >= 9 * ends.len();
+    let are_many = cases::STARTS_LIBRARY.is_reached_by(ahead.len());
+    are_most && are_many && cases::FEW_MIN.is_reached_by(launch - last)
+}
+
 /// Whether each GPU of a process ran something before a moment: its contexts are made by then.
 pub fn has_run(trace: &Trace, process: usize, at: Ns) -> bool {
     let mut first: FxHashMap<usize, Ns> = FxHashMap::default();

@@ -487,6 +487,35 @@ fn what_a_collective_takes_beyond_the_usual_is_waiting() {
     assert!(!larger.contains("waited"), "{larger}");
 }
 
+/// Inference with 96 all-reduces of 48 us, of which each second one takes so much longer.
+#[test]
+fn collectives_of_any_length_wait_and_those_of_a_few_sizes_do_not() {
+    let of = |more: fn(i64) -> Ns| {
+        let (mut scene, mut at) = (Scene::new(), 0);
+        for i in 0..192 {
+            let took = 48_000 + if i % 2 == 0 { 0 } else { more(i / 2) };
+            scene.kernel("void at::native::add_kernel", 7, at, at + 50_000);
+            at += 50_000;
+            scene.kernel("all_reduce_two_shot_kernel", 7, at, at + took);
+            at += took;
+        }
+        sick("exposed-communication", &mut scene)
+    };
+    // 1 to 96 times 1.5 us: 6.984 ms in all. Over a fifth of the usual, 10.6 us: from the eighth on, less 28 times 1.5 us.
+    let late = of(|i| (i + 1) * 1_500);
+    late.title
+        .must_have("; 89 most likely waited for another rank (6.94 ms)");
+    // 2.5 times as much is most of all they take: from the third on, less three times 3.75 us.
+    let most = of(|i| (i + 1) * 3_750);
+    most.title
+        .must_begin("94 of 192 collectives most likely waited for another rank: 17.4 ms");
+    // Messages of three sizes, and of one.
+    for sizes in [|i: i64| i % 3 * 60_000 + i * 20, |i: i64| i * 20] {
+        let told = of(sizes);
+        assert!(!told.title.contains("waited"), "{}", told.title);
+    }
+}
+
 #[test]
 fn of_one_collective_alone_the_other_ranks_tell() {
     let mut one = Scene::new();
