@@ -78,10 +78,11 @@ pub fn waiting(trace: &Trace, rows: &[(LaneId, usize)], are_alike: bool) -> (usi
         (None, [first, ..]) if are_alike => {
             let alike = all.iter().filter(|it| it.kind == first.kind);
             let mut alike: Vec<Span> = alike.map(|it| it.span).collect();
-            match late(&alike) {
-                (0, _) => beyond(&mut alike),
-                found => found,
-            }
+            let far = late(&alike);
+            [far, beyond(&mut alike)]
+                .into_iter()
+                .max_by_key(|it| it.1)
+                .unwrap_or(far)
         }
         _ => (0, 0),
     }

@@ -1,7 +1,11 @@
 //! What a program's own kernels do that a library has kernels for, by their names.
 
-use activity::{Activity, What};
-use causes::graph::{Graph, OpId};
+use activity::anonymous::is_own;
+use activity::units::share;
+use activity::{Activity, Frame, What};
+use causes::around::Around;
+use causes::graph::{Graph, NONE, OpId};
+use causes::stacks::StackCounts;
 use rustc_hash::FxHashSet;
 use trace::{LaneId, Trace};
 
@@ -143,4 +147,39 @@ pub fn adams_loop(
         }
     }
     all
+}
+
+/// What samples saw in the step of an optimizer of the program's own, which PyTorch calls. One whose kernels take several parameters
+/// goes through none of them.
+pub fn own_steps(trace: &Trace, all: &StackCounts) -> Option<StackCounts> {
+    let is_called = |it: &Frame| it.file.ends_with("torch/optim/optimizer.py");
+    let is_step = |it: &Frame| is_own(&it.file) && it.function.rsplit('.').next() == Some("step");
+    let its = all.filtered(trace, is_called);
+    let its = its.filtered(trace, is_step);
+    let mut names = (0..trace.names().len() as u32).map(|it| trace.names().full(it));
+    (its.all > 0 && !names.any(|it| it.contains("multi_tensor_apply"))).then_some(its)
+}
+
+/// What part of the time of these operations was asked for in ranges of such names.
+pub fn part_in(
+    trace: &Trace,
+    graph: &Graph,
+    at: impl Iterator<Item = (LaneId, usize)>,
+    is_such: fn(&str) -> bool,
+) -> f64 {
+    let mut names = (0..trace.names().len() as u32).map(|it| trace.names().full(it));
+    if !names.any(is_such) {
+        return 0.0;
+    }
+    let mut around = Around::new(trace);
+    let (mut inside, mut all) = (0, 0);
+    for place in at {
+        let time = trace.lanes()[place.0].span(place.1).len();
+        let call = graph.call_at(place);
+        let names = (call != NONE).then(|| around.call(graph, call));
+        let is_inside = names.unwrap_or_default().into_iter().any(is_such);
+        inside += if is_inside { time } else { 0 };
+        all += time;
+    }
+    share(inside, all)
 }

@@ -1,11 +1,10 @@
 //! The GPU copies most of the time, and no other batch is there to compute meanwhile.
 
-use super::{
-    DeviceFigures, Finding, Occurrence, Scope, Severity, longest_first, no_overlap, optimizer,
-};
+use super::{DeviceFigures, Finding, Occurrence, Says, Scope, Severity, longest_first, no_overlap};
 use crate::thresholds;
 use activity::units::{duration, percent, share};
 use activity::{Direction, Ns, Span};
+use figures::own_work::part_in;
 
 /// Copies that take so many times what kernels do are told of a program that waits for the CPU, too.
 const TIMES: Ns = 3;
@@ -31,7 +30,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let pageable = scope.copies(f).iter().filter(|it| it.2.is_pageable());
     let pageable = pageable.map(|it| it.1);
     let is_pageable = Span::union_len(pageable.collect()) * 2 >= alone;
-    if f.kernels == 0 || overlaps || !(is_bound || is_most) || is_pageable {
+    // TensorFlow swaps tensors by its own choice, and hides some of it.
+    let swaps = scope.has_name(|it| it.contains("_CopyFromGpuToHost"))
+        && cases::LARGE_SHARE.is_reached_by(f.part(alone));
+    let is_told = swaps || !overlaps && (is_bound || is_most);
+    if f.kernels == 0 || !is_told || is_pageable {
         return None;
     }
     let busy = |d: &Direction| f.direction(*d).map_or(0, |d| d.busy_ns);
@@ -49,15 +52,22 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let at_once = (to + back - f.copy_ns).max(0);
     let are_apart =
         to.min(back) >= most / 4 && !cases::LARGE_SHARE.is_reached_by(share(at_once, most));
-    let mut advice =
-        "Copy less: keep data on the GPU, copy reused data once, use a smaller data type."
-            .to_owned();
-    if are_apart {
+    let mut advice = match swaps {
+        true => "TensorFlow swaps tensors to the CPU's memory: swap fewer (a smaller batch, or compute them again), or bring them back earlier.",
+        false => "Copy less: keep data on the GPU, copy reused data once, use a smaller data type.",
+    }
+    .to_owned();
+    if are_apart && !swaps {
         advice += " H2D and D2H copies never run at once: copy one batch back while the next one goes, on two streams.";
     }
     let copies = scope.copies(f).iter();
     let at = copies.filter(|it| directions.contains(&it.2.direction));
-    let of_fsdp = optimizer::part_in(scope, at.clone().map(|it| it.0), is_of_fsdp) > 0.5;
+    let of_fsdp = part_in(
+        scope.trace,
+        scope.causes.graph(),
+        at.clone().map(|it| it.0),
+        is_of_fsdp,
+    ) > 0.5;
     let (which, change) = match of_fsdp {
         true => {
             advice = FSDP.to_owned();
@@ -75,7 +85,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             percent(f.part(f.copy_ns)),
             duration(alone),
         ) + &which,
-        severity: Severity::warn_where(is_bound || is_most),
+        severity: Severity::warn_where(is_bound || is_most || swaps),
+        says: swaps.then(|| {
+            let part = percent(f.part(alone));
+            Says::of_kernels(f, format!("{part} goes to copies that swap tensors"))
+        }),
         advice,
         change: scope.changes(change, None),
         ..scope.found(f.span_ns, alone, &longest_first(at.collect()))

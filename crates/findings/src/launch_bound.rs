@@ -13,6 +13,7 @@ use causes::graph::CallId;
 use causes::late::Late;
 use causes::stacks::{LineShare, StackCounts};
 use causes::{Bound, Gap, LAUNCH_GAP_MAX, around, sum_by};
+use figures::communication::has_any;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let is_few = !cases::LAUNCH_OPS_MIN.is_reached_by(f.kernels as usize);
@@ -47,13 +48,17 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         _ => (0, None),
     };
     let is_alone = beside.is_none() && refused.is_none();
-    let (mut advice, mut cure, mut change, how) = cure_of(&late, beside, is_jax);
+    let (mut advice, mut cure, mut change, how) = cure_of(&late, beside, scope.framework());
     if let Some(it) = known.filter(|_| change == "graph") {
         advice = format!("It {}. {} {advice}", it.does, it.advice);
         (cure, change) = (it.cure, it.change);
     }
     let held = late.held.filter(|_| change == "graph");
-    if let Some((wait, gap)) = held.filter(|_| is_cut(late.reads, scope, f)) {
+    // Sizes of an exchange that come back to the CPU say what is launched next.
+    let exchanges =
+        held.is_some() && scope.has_name(|it| has_any(it, "alltoall all_to_all All2All"));
+    let held = held.filter(|_| exchanges || is_cut(late.reads, scope, f));
+    if let Some((wait, gap)) = held {
         change = "parts";
         advice += &uncaptured(scope, f, wait, &gap);
     }
@@ -88,6 +93,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             [idle - late.work, more + late.work, fused],
             line.is_none().then(|| before(scope, f)),
         ) + &leading(scope, f),
+        gain: exchanges.then(|| "capture the parts between its syncs in CUDA graphs".to_owned()),
         refused: refused.map(str::to_owned),
         says: (!how.is_empty() || known.is_some()).then(|| Says {
             bound,
@@ -226,7 +232,8 @@ fn before(scope: &Scope, f: &DeviceFigures) -> String {
 type LaunchCure = (String, &'static str, &'static str, &'static str);
 
 /// What to do by what is launched beside graphs, if that is so.
-fn cure_of(late: &Late, beside: Option<String>, is_jax: bool) -> LaunchCure {
+fn cure_of(late: &Late, beside: Option<String>, of: Framework) -> LaunchCure {
+    let is_jax = of == Framework::Jax;
     let (jit, capture) = (
         "one jax.jit around the step",
         "capturing more in the CUDA graph",
@@ -236,6 +243,7 @@ fn cure_of(late: &Late, beside: Option<String>, is_jax: bool) -> LaunchCure {
         _ if 2 * late.of_graphs > late.idle => ("Most of it is before graph launches: capture more per graph, or launch the next graph earlier.".to_owned(), "larger CUDA graphs", "", "CUDA graphs"),
         Some(names) if is_jax => (format!("Launched one by one: {names}. Put all of the step into jax.jit."), jit, "graph", "op by op, outside jit"),
         Some(names) => (format!("A CUDA graph is replayed already. Capture in it, too, what is launched one by one, mostly {names}."), capture, "", "kernels one by one beside a CUDA graph"),
+        None if of == Framework::TensorFlow => ("Launch less often: let XLA compile the step, take larger batches, or several steps in one call.".to_owned(), "compiling the step with XLA", "graph", ""),
         None => ("Launch less often: a CUDA graph, fused kernels, larger batches.".to_owned(), if is_jax { jit } else { "" }, "graph", ""),
     }
 }

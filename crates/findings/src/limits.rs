@@ -4,9 +4,9 @@ use ::program::Framework;
 
 use rustc_hash::FxHashMap;
 
+use super::configs;
 use super::words::seen_at;
 use super::{Finding, Occurrence, Rule, Says, Scope, Severity, declared};
-use super::{configs, optimizer};
 use crate::thresholds;
 use activity::occupancy::Limit;
 use activity::text::{NAME_MAX, counted, cut_middle};
@@ -20,6 +20,7 @@ use figures::busy::{KernelTime, mostly};
 use figures::class::{Class, NO_PEAK};
 use figures::communication::{has_any, is_communication};
 use figures::configs::Config;
+use figures::own_work::part_in;
 use figures::remarks::is_for_few_warps;
 use figures::rows::{self, NORMS, is_elementwise};
 use figures::stalls::{self, KernelStalls};
@@ -353,7 +354,12 @@ const OF_OPTIMIZER: [&str; 2] = [
 /// Whose they are, where they are an optimizer's, what to do, and that one's change.
 fn fusing(scope: &Scope, ran: &[(super::At, Ns, usize)]) -> (String, [&'static str; 2]) {
     let own = match scope.framework() {
-        Framework::PyTorch => optimizer::part_in_step(scope, ran.iter().map(|it| it.0)),
+        Framework::PyTorch => {
+            let at = ran.iter().map(|it| it.0);
+            part_in(scope.trace, scope.causes.graph(), at, |it| {
+                it.to_lowercase().contains("optim")
+            })
+        }
         _ => 0.0,
     };
     match own >= MAIN {

@@ -1,23 +1,50 @@
 //! An optimizer that launches its kernels for one parameter after the other, while the GPU waits for launches.
 
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first};
-use activity::anonymous::{is_own, short_file};
-use activity::units::{count, percent, share};
+use activity::anonymous::short_file;
+use activity::units::{count, duration, percent, share};
 use activity::{Frame, Ns, What};
 use causes::around::{Around, OPTIMIZER};
 use causes::graph::{NONE, OpId};
 use causes::stacks::{LineShare, StackCounts};
 use causes::{Bound, Gap, Group, LAUNCH_GAP_MAX, Piece};
-use figures::own_work::{adams_loop, ends_adams_update};
+use figures::own_work::{adams_loop, ends_adams_update, own_steps};
 use rustc_hash::FxHashSet;
 use scenario::edit::EditSet;
-use trace::LaneId;
 
 pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    one_by_one(scope, f).or_else(|| zeroed(scope, f))
+}
+
+/// Gradients that are filled with zeros one by one before backward adds to them.
+fn zeroed(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    let fills = Seen::by_ranges(scope, f, ZERO_GRAD)?;
+    let adds = Seen::by_ranges(scope, f, "torch::autograd::AccumulateGrad").unwrap_or_default();
+    let time = |of: &Seen| of.idle + of.kernels.unwrap_or(0);
+    let [own, all] = [time(&fills), time(&fills) + time(&adds)];
+    let is_worth = cases::WARNING_SHARE.is_reached_by(f.part(own));
+    if !is_worth || !cases::MANY_LAUNCHES.is_reached_by(fills.launches) {
+        return None;
+    }
+    let (number, [own, part]) = (fills.launches as u64, [duration(own), percent(f.part(own))]);
+    let found = scope.found(f.span_ns, all, &longest_first(fills.at));
+    Some(Finding {
+        title: format!("zero_grad fills gradients with zeros, one by one: {} launches take {own} ({part})", count(number)),
+        advice: "Set gradients to None: backward then writes each in place of adding to zeros, so that those additions go, too.".to_owned(),
+        change: scope.changes("optimizer.zero_grad: set_to_none=True", None),
+        cure: "zero_grad(set_to_none=True)",
+        ..found
+    })
+}
+
+/// PyTorch's range around filling gradients.
+const ZERO_GRAD: &str = "Optimizer.zero_grad#";
+
+fn one_by_one(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !cases::LAUNCH_IDLE_SHARE.is_reached_by(f.idle_share()) {
         return None;
     }
-    let seen = Seen::by_ranges(scope, f).or_else(|| Seen::by_lines(scope, f));
+    let seen = Seen::by_ranges(scope, f, OPTIMIZER).or_else(|| Seen::by_lines(scope, f));
     let seen = seen.or_else(|| Seen::by_kernels(scope, f))?;
     let part = seen.launches as f64 / seen.of.max(1) as f64;
     let is_many = cases::MANY_LAUNCHES.is_reached_by(seen.launches);
@@ -67,34 +94,6 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     })
 }
 
-/// The part of these operations' time whose launches lie in an optimizer's step, by the names of ranges around them.
-pub(super) fn part_in_step(scope: &Scope, at: impl Iterator<Item = (LaneId, usize)>) -> f64 {
-    part_in(scope, at, |it| it.to_lowercase().contains("optim"))
-}
-
-/// What part of the time of these operations was asked for in ranges of such names.
-pub(super) fn part_in<F: Fn(&str) -> bool + 'static + Copy>(
-    scope: &Scope,
-    at: impl Iterator<Item = (LaneId, usize)>,
-    is_such: F,
-) -> f64 {
-    if !scope.has_name(is_such) {
-        return 0.0;
-    }
-    let graph = scope.causes.graph();
-    let mut around = Around::new(scope.trace);
-    let (mut inside, mut all) = (0, 0);
-    for place in at {
-        let time = scope.trace.lanes()[place.0].span(place.1).len();
-        let call = graph.call_at(place);
-        let names = (call != NONE).then(|| around.call(graph, call));
-        let is_inside = names.unwrap_or_default().into_iter().any(is_such);
-        inside += if is_inside { time } else { 0 };
-        all += time;
-    }
-    share(inside, all)
-}
-
 /// PyTorch's optimizers that have a fused form on a GPU, and those that can take all parameters at once.
 pub(super) const FUSED: &str = "Adam AdamW SGD";
 const SEVERAL: &str = "Adam AdamW SGD Adagrad ASGD Adadelta Adamax NAdam RAdam RMSprop Rprop";
@@ -127,21 +126,10 @@ fn launching(scope: &Scope, gap: Gap, pieces: &[Piece]) -> Ns {
     its.map(|it| it.span.len()).sum()
 }
 
-/// What samples saw in the step of an optimizer of the program's own, which PyTorch calls. One whose kernels take several parameters
-/// goes through none of them.
-fn own_steps(scope: &Scope, all: &StackCounts) -> Option<StackCounts> {
-    let is_called = |it: &Frame| it.file.ends_with("torch/optim/optimizer.py");
-    let is_step = |it: &Frame| is_own(&it.file) && it.function.rsplit('.').next() == Some("step");
-    let its = all.filtered(scope.trace, is_called);
-    let its = its.filtered(scope.trace, is_step);
-    let several = |it: &str| it.contains("multi_tensor_apply");
-    (its.all > 0 && !scope.has_name(several)).then_some(its)
-}
-
 impl Seen {
-    /// By PyTorch's range around the step, and the ops in it.
-    fn by_ranges(scope: &Scope, f: &DeviceFigures) -> Option<Seen> {
-        if !scope.has_name(|it| it.starts_with(OPTIMIZER)) {
+    /// By PyTorch's ranges around the step, and the ops in them.
+    fn by_ranges(scope: &Scope, f: &DeviceFigures, range: &str) -> Option<Seen> {
+        if !scope.has_name(|it| it.starts_with("Optimizer.")) {
             return None;
         }
         let graph = scope.causes.graph();
@@ -150,12 +138,13 @@ impl Seen {
         let mut single = FxHashSet::default();
         for (place, activity) in scope.operations(f) {
             let call = graph.call_at(place);
-            if !matches!(activity.what, What::Kernel(_)) || call == NONE {
+            let is_set = range == ZERO_GRAD && matches!(activity.what, What::Memset(_));
+            if !(is_set || matches!(activity.what, What::Kernel(_))) || call == NONE {
                 continue;
             }
             seen.of += 1;
             let names = around.call(graph, call);
-            let step = names.iter().find_map(|it| it.strip_prefix(OPTIMIZER));
+            let step = names.iter().find_map(|it| it.strip_prefix(range));
             let is_for_all = |it: &&str| it.starts_with("aten::_foreach") || it.contains("_fused_");
             if let Some(step) = step.filter(|_| !names.iter().any(is_for_all)) {
                 step.trim_end_matches(".step").clone_into(&mut seen.name);
@@ -216,7 +205,7 @@ impl Seen {
             }
         }
         let its = all.filtered(scope.trace, is_its);
-        let own = own_steps(scope, &all);
+        let own = own_steps(scope.trace, &all);
         let (its, is_own) = match own {
             Some(own) if own.all > its.all => (own, true),
             _ => (its, false),

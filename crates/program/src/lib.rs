@@ -66,7 +66,13 @@ const NAMES: [(Framework, &[&str]); 5] = [
     ),
     (
         Framework::TensorFlow,
-        &["tensorflow::", "ExecutorState::", "TFE_Py", "tensorflow/"],
+        &[
+            "tensorflow::",
+            "ExecutorState::",
+            "TFE_Py",
+            "tensorflow/",
+            "Launch of ",
+        ],
     ),
     (Framework::Jax, &["Xla", "PjitFunction", "jax/"]),
     (Framework::CuPy, &["cupy_", "cupy/"]),

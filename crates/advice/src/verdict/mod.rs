@@ -444,7 +444,8 @@ fn judge(
     let text = told.say();
     let of_step = |time: Ns| step.map(|it| (share(time, split.whole()) * it.median as f64) as Ns);
     let own = told.idle_beside().into_iter().next();
-    let own = own.filter(|it| bound == Bound::Peer && share(it.1, split.whole()) >= BOUND_MIN);
+    let is_idle = share(split.idle(), split.whole()) >= BOUND_MIN;
+    let own = own.filter(|_| bound == Bound::Peer && is_idle);
     Verdict {
         device,
         bound_by: bound,

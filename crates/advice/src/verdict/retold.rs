@@ -1,6 +1,6 @@
 //! A headline whole, and in the words of the first finding, where that knows the cause by its name.
 
-use super::words::class;
+use super::words::{ALONE, class};
 use super::{Bound, Verdict};
 use activity::Ns;
 use activity::text::printable;
@@ -19,7 +19,8 @@ impl Verdict {
             .but_for_late
             .take_if(|it| says.bound == Bound::Peer && is_stalled(it.0) && self.idle > says.part);
         if let Some((bound, share, text)) = own {
-            self.beside.retain(|it| !text.ends_with(it.as_str()));
+            let said = text.split_once(": ").map_or(&*text, |it| it.1);
+            self.beside.retain(|it| !it.starts_with(said));
             self.beside.insert(0, says.why.clone());
             return self.turn(bound, share, text);
         }
@@ -30,6 +31,10 @@ impl Verdict {
         if self.frames[0].is_empty() || is_little || !is_same && says.part <= self.share {
             return;
         }
+        // Nothing is said twice.
+        let is_of_copies = says.why.contains("copies");
+        self.beside
+            .retain(|it| !is_of_copies || !it.starts_with(ALONE));
         let is_idle = is_stalled(says.bound) || says.bound == Bound::Unknown;
         let frame = &self.frames[usize::from(!is_idle)];
         // Rules say it in few words, whose names are cut already: a word cut in its middle is a riddle.

@@ -2,6 +2,7 @@
 
 mod idle;
 
+pub(super) use idle::ALONE;
 use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
@@ -205,41 +206,16 @@ impl Told<'_> {
                 .into_iter()
                 .collect();
         }
-        let idle = self.idle_beside().into_iter();
-        let idle = idle.filter_map(|it| it.2.split_once(": ").map(|it| it.1.to_owned()));
+        let idle = self.idle_beside();
+        let mut idle = idle.iter().map(|it| it.2.as_str());
+        let first = idle.next().and_then(|it| it.split_once(": "));
+        let [frame, _] = self.frames();
+        let others = idle.filter_map(|it| it.split_once(&frame));
+        let others: String = others.map(|it| it.1).collect();
+        let idle = first.map(|it| it.1.to_owned() + &others);
         let graphs = split.are_graphs().then(|| BY_NODE.to_owned());
-        idle.chain(graphs).collect()
-    }
-
-    /// Why the GPU is idle while something else bounds it: what bounds then, how long, and how that is told as a headline. The most
-    /// first, and what takes a twentieth of the time. The most is told of a GPU that is idle for a tenth of it, too.
-    pub(super) fn idle_beside(&self) -> Vec<(Bound, Ns, String)> {
-        let split = self.split;
-        if split.is_cold() || self.bound == Bound::Peer && split.waits_for_ranks() {
-            return Vec::new();
-        }
-        let late = [Bound::Unknown].into_iter().filter(|_| split.late > 0);
-        let stalls = [Bound::Host, Bound::Launch, Bound::Sync].into_iter();
-        let stalls = stalls.chain(late).map(|it| (it, split.time_of(it)));
-        let mut stalls: Vec<(Bound, Ns)> = stalls.collect();
-        stalls.sort_by_key(|it| std::cmp::Reverse(it.1));
-        let part = |time: Ns| share(time, split.whole());
-        let is_idle = cases::LARGE_SHARE.is_reached_by(part(split.idle()));
-        let is_told = |(at, it): &(usize, (Bound, Ns))| {
-            cases::WARNING_SHARE.is_reached_by(part(it.1))
-                || *at == 0 && is_idle && cases::WORTH_SHARE.is_reached_by(part(it.1))
-        };
-        let told = stalls.into_iter().enumerate().filter(is_told);
-        let say = |(_, (bound, time))| {
-            let told = Told {
-                bound,
-                part: part(time),
-                line: None,
-                ..*self
-            };
-            (bound, time, told.say())
-        };
-        told.map(say).collect()
+        let all = idle.into_iter().chain(self.copies_alone());
+        all.chain(graphs).collect()
     }
 
     /// What stands between the class and the cause, of a GPU that is idle and of one that is busy.

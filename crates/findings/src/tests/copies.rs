@@ -507,7 +507,7 @@ fn large_copies_at_half_of_what_the_link_of_a_card_gives() {
         let end = large(&mut scene, copy, 0, gbps);
         large(&mut scene, copy, end, gbps);
         let none = Peaks::default();
-        let all = in_scope(&scene.trace(), None, none, |scope| all(scope));
+        let all = in_scope(&scene.trace(), None, none, all);
         all.into_iter().find(|it| it.rule.name() == "low-bandwidth")
     };
     let half = found(27.7, (9, 0), MemoryKind::Pinned).expect("half of it");

@@ -257,6 +257,41 @@ fn an_optimizer_that_goes_through_its_parameters() {
     );
 }
 
+/// A hundred layers' kernels of 50 us, then as many fills in the range of zero_grad, which take so long, 8 us apart.
+#[test]
+fn gradients_that_are_filled_one_by_one() {
+    let scene = |name: &str, range: &str, number: i64| {
+        let (mut scene, mut at) = (Scene::new(), 0);
+        for _ in 0..4 {
+            for _ in 0..100 {
+                scene.call("cudaLaunchKernel", at, at + 4_000);
+                scene.kernel("layer", 7, at + 5_000, at + 55_000);
+                at += 55_000;
+            }
+            let begin = at;
+            for _ in 0..number {
+                scene.call("cudaLaunchKernel", at, at + 4_000);
+                scene.kernel(name, 7, at + 8_000, at + 10_000);
+                at += 10_000;
+            }
+            scene.range(RangeKind::Nvtx, range, 0, begin, at);
+        }
+        scene
+    };
+    let (fill, range) = ("FillFunctor<float>", "Optimizer.zero_grad#SGD.zero_grad");
+    let found = sick("optimizer-launches", &mut scene(fill, range, 100));
+    // 8 us before each of 400 and its own 2 us.
+    found
+        .title
+        .must_begin("zero_grad fills gradients with zeros, one by one: 400 launches take 4.00 ms");
+    assert_eq!(found.bound_ns, 4_000_000);
+    let change = found.change[0].to_string();
+    assert_eq!(change, "optimizer.zero_grad: set_to_none=True");
+    // Few fills, and another range.
+    cured("optimizer-launches", &mut scene(fill, range, 4));
+    cured("optimizer-launches", &mut scene(fill, "forward", 100));
+}
+
 #[test]
 fn an_optimizer_that_the_gpu_hardly_waits_for_leaves_launches_told() {
     // 36 us between the layers' launches, 8 us between the optimizer's 400 of 800.

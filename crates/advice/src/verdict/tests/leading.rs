@@ -195,3 +195,77 @@ fn what_takes_ten_times_all_steps_behind_them_is_told_first() {
     // A tenth of all is no part of its own.
     assert_eq!(before_output(MS).1, 0);
 }
+
+/// Forty layers: a product of 100 us, an all-reduce of so long, and idle for so long before the next launch.
+fn reduced(reduce: Ns, idle: Ns) -> Scene {
+    let (mut scene, mut at) = (Scene::new(), 0);
+    for _ in 0..40 {
+        for (name, takes) in [("gemm", 100_000), ("ncclDevKernel_AllReduce(x)", reduce)] {
+            scene.call("cudaLaunchKernel", at - 9_000, at - 5_000);
+            scene.kernel(name, 1, at, at + takes);
+            at += takes;
+        }
+        at += idle;
+    }
+    scene
+}
+
+#[test]
+fn idle_time_is_told_beside_communication() {
+    // 39 times 100 us of 19.9 ms.
+    let told = verdict(&mut reduced(300_000, 100_000));
+    assert_eq!(told.bound_by, Bound::Peer);
+    let beside = told.beside.join(" · ");
+    beside.must_begin("GPU idle 20 % of 19.9 ms, while the CPU launches 80 kernels");
+    // 12 of 412 us are less than a twentieth.
+    let told = verdict(&mut reduced(300_000, 12_000));
+    assert!(told.beside.is_empty(), "{:?}", told.beside);
+}
+
+#[test]
+fn what_a_rank_is_idle_itself_leads_before_what_it_waits_for_others() {
+    let told = |part: f64| {
+        let mut verdict = verdict(&mut reduced(300_000, 200_000));
+        verdict.retell(&Says {
+            bound: Bound::Peer,
+            part,
+            why: "12 of 40 collectives most likely waited".to_owned(),
+        });
+        verdict
+    };
+    // 39 times 200 us of 23.8 ms.
+    let own = told(0.29);
+    own.text
+        .must_begin("launch-bound: GPU idle 33 % of 23.8 ms");
+    assert_eq!(own.beside, ["12 of 40 collectives most likely waited"]);
+    assert!((own.share - 7.8 / 23.8).abs() < 0.01, "{}", own.share);
+    told(0.4).text.must_begin("peer-bound: kernels run 67 %");
+}
+
+#[test]
+fn what_recording_costs_is_said_where_the_gpu_is_idle_for_a_part() {
+    let told = |idle: Ns| {
+        let mut all = verdicts(&mut reduced(300_000, idle));
+        distort(&mut all, || Some("profiling overhead".to_owned()));
+        all[0].distorted.is_some()
+    };
+    assert!(told(200_000));
+    assert!(!told(12_000));
+}
+
+#[test]
+fn copies_that_no_kernel_hides_are_told_beside_kernels() {
+    // Kernels of 700 us by turns with copies of so long.
+    let told = |copy: Ns| {
+        let (mut scene, mut at) = (Scene::new(), 0);
+        for _ in 0..10 {
+            scene.copy_of(pinned(Direction::H2D, 2, 1 << 20), at, at + copy);
+            at += copy;
+            scene.kernel("k", 1, at, at + 700_000);
+            at += 700_000;
+        }
+        verdict(&mut scene).beside.join(" · ")
+    };
+    told(300_000).must_have("copies without a kernel beside them take 30 % of 10.0 ms");
+    assert!(!told(50_000).contains("copies"));
+}

@@ -42,7 +42,49 @@ const LAUNCHES_MIN: u64 = 8;
 /// Copies are told beside launches of kernels from this part of them on.
 const COPIES_TOLD: u64 = 4;
 
+/// What copies do that no kernel hides.
+pub(in crate::verdict) const ALONE: &str = "copies without a kernel beside them take";
+
 impl Told<'_> {
+    /// What copies take of a GPU that computes, while no kernel runs.
+    pub(super) fn copies_alone(&self) -> Option<String> {
+        let alone = share(self.split.copying - self.split.both, self.split.whole());
+        let is_told = self.bound == Bound::Compute && cases::LARGE_SHARE.is_reached_by(alone);
+        let (part, of) = (percent(alone), self.whole());
+        is_told.then(|| format!("{ALONE} {part} of {of}"))
+    }
+
+    /// Why the GPU is idle while something else bounds it: what bounds then, how long, and how that is told as a headline. The most
+    /// first, and what takes a twentieth of the time. The most is told of a GPU that is idle for a tenth of it, too.
+    pub(in crate::verdict) fn idle_beside(&self) -> Vec<(Bound, Ns, String)> {
+        let split = self.split;
+        if split.is_cold() || self.bound == Bound::Peer && split.waits_for_ranks() {
+            return Vec::new();
+        }
+        let late = [Bound::Unknown].into_iter().filter(|_| split.late > 0);
+        let stalls = [Bound::Host, Bound::Launch, Bound::Sync].into_iter();
+        let stalls = stalls.chain(late).map(|it| (it, split.time_of(it)));
+        let mut stalls: Vec<(Bound, Ns)> = stalls.collect();
+        stalls.sort_by_key(|it| std::cmp::Reverse(it.1));
+        let part = |time: Ns| share(time, split.whole());
+        let is_idle = cases::LARGE_SHARE.is_reached_by(part(split.idle()));
+        let is_told = |(at, it): &(usize, (Bound, Ns))| {
+            cases::WARNING_SHARE.is_reached_by(part(it.1))
+                || *at == 0 && is_idle && cases::WORTH_SHARE.is_reached_by(part(it.1))
+        };
+        let told = stalls.into_iter().enumerate().filter(is_told);
+        let say = |(_, (bound, time))| {
+            let told = Told {
+                bound,
+                part: part(time),
+                line: None,
+                ..*self
+            };
+            (bound, time, told.say())
+        };
+        told.map(say).collect()
+    }
+
     /// "CPU-bound: GPU idle 76 % of each 37.2 ms step, 53 % waiting for DataLoader": both shares are of the step, as a legend has them. Of
     /// `why` the second part is a name to be cut.
     pub(super) fn idle(&self, class: &str, part: f64, [why, name]: &[String; 2]) -> String {
