@@ -133,7 +133,7 @@ fn counters_throttling_and_other_processes_reach_the_report_and_are_saved() {
         assert!(rules(report).contains(&"machine"));
         let machine = report["hardware"]["machine"].as_str().expect("a line");
         assert!(
-            machine.contains("clocks were held down") && machine.contains("also use this GPU"),
+            machine.contains("clocks were held down") && machine.contains("also on this GPU"),
             "{machine}"
         );
         let share = report["hardware"]["watching"]["core_share"].as_f64();

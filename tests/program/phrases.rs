@@ -76,7 +76,7 @@ const SAMPLES: &str = "\
     left none:name=cudaGraphLaunch|of the job:count=2|verdict:of_all=53 % |of_it=73 % of it|alloc_loop:mostly=, mostly cudaMalloc|mostly=mostly|({}):words=73 % of kernel time|apart=|calling=, their calls 1.10 ms|\
     if=are|host_bound:line=outside CUDA calls|host_bound:whose=|late_rank:names=ranks 3 and 5|\
     limits:why=|limits:name=matmul|limits:how=are limited by memory|no_core:number=4|\
-    shared_gpu:others=another process also uses|shared_gpu:names=python (4711)|shared_gpu:more=2|unwaited:names=forward|\
+    shared_gpu:others=another process is also|shared_gpu:names=python (4711)|shared_gpu:more=2|unwaited:names=forward|\
     `{of}`:of=streamed|{of} costs:of=launches|report/whatif:of=marked by ProfilerStep|\
     report/whatif:what=The run takes 1.20 ms|report/gpus:device=NVIDIA H200|ERROR_MAX=5|engines= (H2D 4.10 ms)|\
     edits:name=load_batch|edits/graph:many=|report/compare:name=streamed|regression:all=streamed|regression:told=|undecided:a=1|undecided:b=1|report/compare:told=26 % faster in streamed|\

@@ -54,19 +54,19 @@ fn named(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let memory: u64 = others.iter().filter_map(|it| it.memory).sum();
     let memory = match memory {
         0 => String::new(),
-        memory => format!(", {}", bytes(memory)),
+        memory => format!(", with {}", bytes(memory)),
     };
     Some(Finding {
         severity: Severity::Warning,
         title: format!(
-            "{} this GPU{memory}: {}{rest}",
+            "{} on this GPU{memory}: {}{rest}",
             match others.len() {
-                1 => "another process also uses".to_owned(),
-                many => format!("{many} other processes also use"),
+                1 => "another process is also".to_owned(),
+                many => format!("{many} other processes are also"),
             },
             names.join(", "),
         ),
-        advice: ADVICE.to_owned(),
+        advice: "It may only wait. What it runs takes turns with this program and leaves no record: measure on a GPU of your own.".to_owned(),
         ..scope.found(0, 0, &[Occurrence::Gap(f.index, f.span)])
     })
 }

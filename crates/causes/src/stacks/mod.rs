@@ -387,6 +387,10 @@ impl LineShare {
             false => deepest.unwrap_or(&self.function),
         };
         match tree::is_inner(of) {
+            _ if of.starts_with(tree::IMPORT) => {
+                let module = &of[tree::IMPORT.len()..];
+                format!("the import of {module} at {}", self.place)
+            }
             _ if self.is_native() => format!("{of} in {}", self.place),
             true => self.place.clone(),
             false => format!("{of} at {}", self.place),

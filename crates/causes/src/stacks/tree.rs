@@ -36,11 +36,35 @@ pub(super) fn deepest(
     let paths: Vec<Path<'_>> = stacks.iter().map(|it| (&it.0[..], it.1.0, none)).collect();
     let mut nodes = Vec::new();
     let half = all.values().sum::<u64>() as f64 / 2.0;
+    if let Some((module, samples)) = imported(&paths).filter(|it| it.1 as f64 >= half) {
+        return Some((format!("importlib {IMPORT}{}", printable(&module)), samples));
+    }
     add_functions(&paths, 0, half, &mut nodes);
     let told = |node: &&Node<'_>| !is_inner(&node.frame.function);
     let Node { frame, samples, .. } = nodes.iter().rev().find(told)?;
     let name = format!("{} {}", short_file(&frame.file), frame.function);
     Some((printable(&name), *samples))
+}
+
+/// Stands before the name of a module that a line imports.
+pub(super) const IMPORT: &str = "import:";
+
+/// The module that most of them import, by the outermost one, and how many.
+fn imported(paths: &[Path<'_>]) -> Option<(String, u64)> {
+    let mut by: BTreeMap<&str, u64> = BTreeMap::new();
+    for (frames, samples, _) in paths {
+        let is_imported = |two: &&[&Frame]| {
+            two[0].function == "<module>" && two[1].file.starts_with("<frozen importlib")
+        };
+        if let Some(two) = frames.windows(2).rfind(is_imported) {
+            *by.entry(&two[0].file).or_default() += samples;
+        }
+    }
+    let (file, samples) = by.into_iter().max_by_key(|it| it.1)?;
+    let name = short_file(file)
+        .trim_end_matches(".py")
+        .trim_end_matches("/__init__");
+    Some((name.replace('/', "."), samples))
 }
 
 /// Whether a function's name tells nobody anything, as it hands on to another one or is a library's own.
@@ -123,5 +147,31 @@ mod tests {
             .map(|it| (&*it.frame.function, it.samples))
             .collect();
         assert_eq!(told, [("f512", 20), ("f0", 10)]);
+    }
+
+    /// `Adam.__init__` imports torch._dynamo, which imports others.
+    #[test]
+    fn what_a_line_imports_is_the_outermost_module() {
+        let packages = "/venv/lib/python3.12/site-packages/torch";
+        let frame = |function: &str, file: &str| Frame {
+            function: function.to_owned(),
+            file: file.to_owned(),
+            ..Frame::default()
+        };
+        let importlib = || frame("_call_with_frames_removed", "<frozen importlib._bootstrap>");
+        let module = |file: &str| frame("<module>", &format!("{packages}/{file}"));
+        let frames = [
+            frame("compile", "<frozen importlib._bootstrap_external>"),
+            importlib(),
+            module("_dynamo/aot_compile.py"),
+            importlib(),
+            module("_dynamo/__init__.py"),
+            importlib(),
+            frame("Adam.__init__", &format!("{packages}/optim/adam.py")),
+        ];
+        let frames: Vec<&Frame> = frames.iter().collect();
+        let found = imported(&[(&frames[..], 7, Span::default())]);
+        assert_eq!(found, Some(("torch._dynamo".to_owned(), 7)));
+        assert_eq!(imported(&[(&frames[6..], 7, Span::default())]), None);
     }
 }
