@@ -73,9 +73,10 @@ impl KernelTime {
         }
     }
 
-    /// "73 % of kernel time"
+    /// "1.20 ms (73 % of kernel time)"
     pub fn words(self, time: Ns) -> String {
-        format!("{} of {}", percent(self.share(time)), self.name())
+        let (part, all) = (percent(self.share(time)), self.name());
+        format!("{} ({part} of {all})", duration(time))
     }
 
     /// "73 % of it", behind the time in which any ran. A part of a sum is no part of that.
@@ -173,12 +174,12 @@ mod tests {
     fn a_part_of_a_sum_over_streams_is_no_part_of_the_time_on_the_clock() {
         // One after the other 196 of 268 ms; beside each other the same sum in 212 ms, of which 196 are 92 %.
         let one = KernelTime::new(268, 268);
-        assert_eq!(one.words(196), "73 % of kernel time");
+        assert_eq!(one.words(196), "196 ns (73 % of kernel time)");
         assert_eq!(one.of_it(196), "73 % of it");
         let beside = KernelTime::new(268, 212);
         assert_eq!(
             beside.words(196),
-            "73 % of kernel time, summed over streams"
+            "196 ns (73 % of kernel time, summed over streams)"
         );
         assert_eq!(
             [196, 60, 268].map(|it| beside.of_it(it)),

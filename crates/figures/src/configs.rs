@@ -152,6 +152,8 @@ pub fn find(trace: &Trace, f: &DeviceFigures, window: Option<Span>) -> Vec<Confi
     let of_one = |(id, (first, mut times)): (ShapeId, ((LaneId, usize), Vec<Ns>))| {
         let shape = trace.shape(id);
         let row = ShapeRow {
+            grid: shape.grid,
+            block: shape.block,
             fill: Fill::of(&shape, device),
             ..ShapeRow::default()
         };

@@ -151,7 +151,7 @@ fn of_block(it: &ShapeRow, info: &DeviceInfo) -> Option<String> {
 const THREADS_MAX: u64 = 1024;
 
 /// SMs that no block reaches, and room on them for more blocks.
-fn of_grid(it: &ShapeRow, info: &DeviceInfo) -> Option<String> {
+pub fn of_grid(it: &ShapeRow, info: &DeviceInfo) -> Option<String> {
     let idle = f64::from(it.fill.idle_sms?);
     let blocks = product(it.grid);
     let sms = info.multiprocessors;

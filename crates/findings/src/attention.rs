@@ -26,8 +26,7 @@ fn of_ampere(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     (has_newer && cases::LARGE_SHARE.is_reached_by(f.part(saved))).then(|| Finding {
         severity: Severity::Info,
         title: format!(
-            "attention runs in kernels of FlashAttention-2, which are made for older GPUs than this: {} ({})",
-            duration(took),
+            "attention runs in kernels of FlashAttention-2, which are made for older GPUs than this: {}",
             part.words(took),
         ),
         advice: "cuDNN's attention is likely faster here, and so is FlashAttention-3 on an H100 or H200. Try both with your sizes.".to_owned(),

@@ -3,7 +3,6 @@
 use super::limits::{launched_at, time};
 use super::words::seen_at;
 use super::{DeviceFigures, Finding, Rule, Says, Scope, configs};
-use activity::units::duration;
 use figures::communication::has_any;
 use figures::remarks::is_backward;
 
@@ -66,12 +65,7 @@ impl Copying {
         let line = launched_at(scope, &places).telling(scope.trace);
         let does = self.does;
         Some(Finding {
-            title: format!(
-                "{does}: {} ({}){}",
-                duration(taken),
-                kernels.words(taken),
-                seen_at(line.as_ref())
-            ),
+            title: format!("{does}: {}{}", kernels.words(taken), seen_at(line.as_ref())),
             advice: format!("{}{}", configs::first(f), self.advice),
             change: scope.changes(self.change, None),
             says: Some(Says::of_kernels(

@@ -3,7 +3,6 @@
 use super::limits::{name, time};
 use super::{DeviceFigures, Finding, Says, Scope, Severity, configs, wide_data};
 use crate::thresholds;
-use activity::units::duration;
 use figures::busy::mostly;
 use figures::double;
 
@@ -26,8 +25,7 @@ fn few_units(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     Some(Finding {
         severity: Severity::Info,
         title: format!(
-            "kernels in double precision take {} ({}), {} {}: this card computes in fp32 {times} times as fast",
-            duration(took),
+            "kernels in double precision take {}, {} {}: this card computes in fp32 {times} times as fast",
             part.words(took),
             match most.row.total_ns == took {
                 true => "all of it",

@@ -157,8 +157,7 @@ pub struct Finding {
     /// The calls to change for that, as far as they are known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub change: Vec<Change>,
-    /// Where it was seen, where there is more than one place it could be: devices, points of a sweep. The
-    /// title is that of the one with the greatest bound.
+    /// Where it was seen, of several devices or points of a sweep. The title is that with the greatest bound.
     pub places: Vec<String>,
     /// Whether it is of the start-up, beside the steps.
     #[serde(skip)]
@@ -359,7 +358,7 @@ impl Rule {
                 | MemoryChain
                 | MemsetBound
                 | OversizedGrid
-        ) || matches!(self, TailWave | UnderFilledGpu | Unfused)
+        ) || matches!(self, MemoryBound | TailWave | UnderFilledGpu | Unfused)
             || matches!(self, BankConflicts | Barriers | CodeFetch)
     }
 
@@ -451,6 +450,7 @@ rules! {
     UnderFilledGpu "under-filled-gpu" Device(under_filled::check) [] "launching larger grids";
     TailWave "tail-wave" Device(limits::tail) [] "filling the last wave";
     LatencyBound "latency-bound" Device(limits::latency) [] "reaching its roofline limit";
+    MemoryBound "memory-bound" Device(limits::memory) [] "fewer bytes";
     MemoryChain "memory-chain" Device(limits::chain) [] "fusing kernels";
     Attention "attention" Device(attention::check) [] "fusing attention";
     LowBandwidth "low-bandwidth" Device(low_bandwidth::check) [] "full link speed";

@@ -21,7 +21,7 @@ use figures::class::{Class, NO_PEAK};
 use figures::communication::{has_any, is_communication};
 use figures::configs::Config;
 use figures::own_work::part_in;
-use figures::remarks::is_for_few_warps;
+use figures::remarks::{self, is_for_few_warps};
 use figures::rows::{self, NORMS, is_elementwise};
 use figures::stalls::{self, KernelStalls};
 use trace::LaneId;
@@ -79,6 +79,10 @@ pub(super) fn latency(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     }
     let line = line_of(scope, f, &its);
     let adds = adding(scope, most, line.as_ref());
+    // A library chooses its grids.
+    let info = &scope.trace.devices()[f.index].info;
+    let own = Some(most).filter(|it| !is_of_library(full(scope, it)) && why.is_empty());
+    let room = own.and_then(|it| remarks::of_grid(&it.row, info));
     let whose = if is_attention {
         "attention, mostly "
     } else {
@@ -86,10 +90,11 @@ pub(super) fn latency(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     };
     Some(Finding {
         title: format!(
-            "{whose}{} takes {} ({}), limited by neither memory nor compute{why}{}{}",
+            "{whose}{} takes {} ({}), limited by neither memory nor compute{why}{}{}{}",
             name(scope, most),
             duration(taken),
             percent(f.part(taken)),
+            room.iter().map(|it| format!("; {it}")).collect::<String>(),
             adds.iter()
                 .map(|at| format!("; it adds atomically at {at}"))
                 .collect::<String>(),
@@ -98,21 +103,58 @@ pub(super) fn latency(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         advice: format!(
             "At its roofline limit it would take {} at best (try the edit `scale` in cuptop whatif). {}",
             duration(roof),
-            match by_block(most).filter(|_| most.row.limit.starts_with("occupancy")) {
+            match adds {
                 _ if is_attention => MASKED,
-                _ if adds.is_some() => ATOMIC,
-                _ if is_of_library(full(scope, most)) => OF_LIBRARY,
-                Some(limit) => more_warps(limit),
-                None if most.shape.static_shared + most.shape.dynamic_shared > 0 => BANKS,
-                None =>
-                    "Let neighbouring threads read neighbouring addresses, and more warps or loads be under way.",
+                Some(_) => ATOMIC,
+                None if room.is_some() => MORE_BLOCKS,
+                None => above_roof(scope, most),
             }
         ),
+        cure: if room.is_some() { "more blocks" } else { "" },
         change: match is_attention {
             true => scope.change("causal", line.as_ref()),
             false => Vec::new(),
         },
         ..scope.found(f.span_ns, taken - roof, &configs::places(scope, f, &its))
+    })
+}
+
+/// What may bring a kernel nearer to its roof that fills the GPU.
+fn above_roof(scope: &Scope, it: &Config) -> &'static str {
+    match by_block(it).filter(|_| it.row.limit.starts_with("occupancy")) {
+        _ if is_of_library(full(scope, it)) => OF_LIBRARY,
+        Some(limit) => more_warps(limit),
+        None if it.shape.static_shared + it.shape.dynamic_shared > 0 => BANKS,
+        None => {
+            "Let neighbouring threads read neighbouring addresses, and more warps or loads be under way."
+        }
+    }
+}
+
+/// Kernels of one's own at the speed of memory that take most of the time. Elementwise ones in rows are to be fused.
+pub(super) fn memory(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
+    let mut all = sampled(scope, f)?;
+    all.retain(|it| {
+        let name = full(scope, it);
+        it.row.class == Class::Memory && !is_elementwise(name) && !is_of_library(name)
+    });
+    let (took, most) = (time(&all), *all.first()?);
+    // A lesson's kernels are what it teaches.
+    let is_lesson = scope.planned.is_some() || scope.trace.source.simulated;
+    if is_lesson || f.part(took) < thresholds::COMPUTE_SHARE {
+        return None;
+    }
+    let part = configs::kernel_time(scope, f);
+    Some(Finding {
+        severity: Severity::Info,
+        title: format!(
+            "kernels at the speed of memory take {}, {} {}",
+            part.words(took),
+            mostly(most.row.total_ns, took),
+            name(scope, most),
+        ),
+        advice: "They take as long as their bytes do. Keep values in half precision where it is precise enough, or read them fewer times (larger tiles).".to_owned(),
+        ..scope.found(f.span_ns, took / 2, &configs::places(scope, f, &all))
     })
 }
 
@@ -129,6 +171,7 @@ fn adding(scope: &Scope, it: &Config, seen: Option<&LineShare>) -> Option<String
 const ATTENTION: &str = "sdpa fmha flash_fwd flash_bwd";
 const MASKED: &str = "Where a mask only hides what comes later, say is_causal=True in place of attn_mask: half of the scores are left out then.";
 const BANKS: &str = "Let neighbouring threads read neighbouring addresses. In shared memory they may meet in one bank, which --stalls tells: rows of a tile one longer help then.";
+const MORE_BLOCKS: &str = "Its grid leaves most places for warps empty: cut the work finer, so that more blocks or threads share it.";
 const ATOMIC: &str = "Atomic additions to few addresses wait for one another: add up within a block first (tl.sum, shared memory), and then once a block.";
 const OF_LIBRARY: &str =
     "It is a library's: other sizes, layouts or options choose another kernel.";
@@ -411,9 +454,8 @@ pub(super) fn chain(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let (whose, [advice, change]) = fusing(scope, &ran);
     Some(Finding {
         title: format!(
-            "{} {kinds} kernels in a row {how}: {} ({}){whose}{}",
+            "{} {kinds} kernels in a row {how}: {}{whose}{}",
             at.len(),
-            duration(time),
             part.words(time),
             line.as_ref()
                 .map_or_else(String::new, |it| format!("; launched at {}", it.place)),

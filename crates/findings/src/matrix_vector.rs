@@ -4,7 +4,6 @@ use super::limits::time;
 use super::{DeviceFigures, Finding, Says, Scope, Severity, configs};
 use crate::thresholds;
 use activity::text::counted;
-use activity::units::duration;
 
 /// What is in the names of kernels that multiply a matrix by a vector, of cuBLAS and of others.
 const NAME: &str = "gemv";
@@ -20,9 +19,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     Some(Finding {
         severity: Severity::Info,
         title: format!(
-            "{} of a matrix and one vector take {} ({}): each reads its whole matrix",
+            "{} of a matrix and one vector take {}: each reads its whole matrix",
             counted(found.count, "product", "products"),
-            duration(time),
             part.words(time),
         ),
         advice: "Batch several vectors (requests, tokens), so that one read serves all. Or keep the weights in fewer bits (int8, int4, fp8).".to_owned(),

@@ -7,7 +7,6 @@ use super::limits::time;
 use super::optimizer::FUSED;
 use super::{Finding, Says, Scope, Severity, configs};
 use activity::Ns;
-use activity::units::duration;
 use causes::around::{Around, OPTIMIZER};
 use causes::graph::NONE;
 use causes::sum_by;
@@ -40,8 +39,7 @@ fn of_table(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     }
     Some(Finding {
         title: format!(
-            "the optimizer goes through all rows of an embedding: {} ({})",
-            duration(taken),
+            "the optimizer goes through all rows of an embedding: {}",
             part.words(taken),
         ),
         advice: format!(
@@ -78,8 +76,7 @@ fn several(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     Some(Finding {
         severity: Severity::Info,
         title: format!(
-            "{name} goes through all parameters once for each part of its formula: {} ({})",
-            duration(taken),
+            "{name} goes through all parameters once for each part of its formula: {}",
             part.words(taken),
         ),
         advice: format!(

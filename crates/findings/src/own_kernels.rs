@@ -3,7 +3,6 @@
 use super::limits::{full, name, time};
 use super::{Finding, Says, Scope, configs, migrations};
 use ::program::Framework;
-use activity::units::duration;
 use activity::{Ns, Span};
 use causes::sum_by;
 use figures::DeviceFigures;
@@ -64,11 +63,7 @@ fn found(of: &OwnWork, scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let (library, change) = of.library_for(full(scope, most));
     let OwnWork { does, of_it, .. } = of;
     Some(Finding {
-        title: format!(
-            "the program {does} {own}, for {} ({})",
-            duration(taken),
-            part.words(taken)
-        ),
+        title: format!("the program {does} {own}, for {}", part.words(taken)),
         advice: format!(
             "{}{library} has tuned kernels for that. Of a kernel that is written to learn, it shows what the GPU can do.",
             configs::first(f)

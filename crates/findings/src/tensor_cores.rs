@@ -7,7 +7,6 @@ use super::{Change, Finding, Rule, Says, Scope, Severity, configs};
 use crate::thresholds;
 use activity::occupancy::blocks;
 use activity::text::counted;
-use activity::units::duration;
 use activity::{DeviceInfo, NameId, Ns};
 use figures::DeviceFigures;
 use figures::busy::mostly;
@@ -125,8 +124,7 @@ pub(super) fn no_tensor(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     Some(Finding {
         severity: Severity::Info,
         title: format!(
-            "{how} for {} ({}), {} {}",
-            duration(time(&of)),
+            "{how} for {}, {} {}",
             part.words(time(&of)),
             mostly(of_most, time(&of)),
             name(scope, most),
@@ -246,9 +244,8 @@ pub(super) fn layout(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     };
     Some(Finding {
         title: format!(
-            "{} turn tensors between NCHW and NHWC: {} ({})",
+            "{} turn tensors between NCHW and NHWC: {}",
             counted(found.count, "kernel", "kernels"),
-            duration(time(&all)),
             configs::kernel_time(scope, f).words(time(&all)),
         ),
         advice: advice.to_owned(),

@@ -4,7 +4,6 @@ use super::limits::time;
 use super::{Finding, Scope, Severity, configs};
 use ::program::Framework;
 use activity::text::plural;
-use activity::units::duration;
 use figures::DeviceFigures;
 use figures::communication::has_any;
 use figures::remarks::{DROPOUT, TRAINING_NORM, is_backward};
@@ -30,9 +29,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     (found.count >= KERNELS_MIN).then(|| Finding {
         severity: Severity::Info,
         title: format!(
-            "{what} as in training, and no backward pass was recorded: {}, {} ({})",
+            "{what} as in training, and no backward pass was recorded: {}, {}",
             plural(found.count, "kernel"),
-            duration(time(&both)),
             configs::kernel_time(scope, f).words(time(&both)),
         ),
         advice:

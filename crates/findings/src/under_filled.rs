@@ -91,10 +91,9 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             .severity
             .keep_where(cases::LITTLE_TO_DO.is_reached_by(mean) || f.part(saving) > MOST),
         title: format!(
-            "{} with {}{sms}: {} ({}){with}, {} {}{meanwhile}",
+            "{} with {}{sms}: {}{with}, {} {}{meanwhile}",
             counted(number as u64, "kernel", "kernels"),
             kernels.size_text(),
-            duration(kernels.time),
             part.words(kernels.time),
             if time == kernels.time {
                 "all of it"

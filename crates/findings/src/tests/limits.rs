@@ -19,9 +19,20 @@ pub(super) struct Busy {
 impl Busy {
     /// A kernel of so many tenths of a millisecond, with its shares of DRAM, tensor cores and issue.
     pub(super) fn kernel(&mut self, name: &str, blocks: u32, tenths: Ns, shares: Option<[f64; 3]>) {
+        self.kernel_of(name, [blocks, 1024], tenths, shares);
+    }
+
+    /// The same of blocks of so many threads.
+    fn kernel_of(
+        &mut self,
+        name: &str,
+        [blocks, threads]: [u32; 2],
+        tenths: Ns,
+        shares: Option<[f64; 3]>,
+    ) {
         let shape = LaunchShape {
             grid: [blocks, 1, 1],
-            block: [1024, 1, 1],
+            block: [threads, 1, 1],
             registers: 32,
             ..LaunchShape::default()
         };
@@ -268,6 +279,44 @@ fn attention_of_a_library_near_no_peak_is_told_as_one() {
     of(["slow", "fold"])
         .advice
         .must_have("neighbouring addresses");
+}
+
+/// By hand: an H200 has 132 SMs of 64 warps. 118 blocks of 8 warps leave 14 SMs empty, and the others 7 of 8 places.
+#[test]
+fn a_kernel_near_no_peak_whose_grid_leaves_room_needs_more_blocks() {
+    let of = |blocks, name: &str| {
+        let mut busy = Busy::default();
+        busy.kernel_of(name, [blocks, 256], 60, Some([0.0, 0.0, 0.2]));
+        busy.found("latency-bound").expect("found")
+    };
+    let it = of(118, "bodyForce");
+    it.title.must_have("; 118 blocks for 132 SMs");
+    assert_eq!(it.cure, "more blocks");
+    it.advice.must_have("cut the work finer");
+    // A grid that fills all places, and a library's own choice.
+    for (blocks, name) in [(2_904, "bodyForce"), (118, "nvjet_sm90_a")] {
+        let it = of(blocks, name);
+        it.title.must_lack("blocks for");
+        assert_ne!(it.cure, "more blocks");
+    }
+}
+
+/// 6 of 10 ms of a kernel at 90 % of DRAM's peak: half of its bytes take half of its time.
+#[test]
+fn kernels_of_ones_own_at_the_speed_of_memory_take_as_long_as_their_bytes() {
+    let of = |name: &str, tenths| {
+        let mut busy = Busy::default();
+        busy.kernel(name, 2_904, tenths, Some([0.9, 0.1, 0.1]));
+        busy.kernel("gemm", 2_904, 100 - tenths, Some([0.1, 0.9, 0.1]));
+        busy.found("memory-bound")
+    };
+    let it = of("fused_ffn_kernel", 60).expect("found");
+    assert_eq!((it.severity, it.bound_ns), (Severity::Info, 3_000_000));
+    it.advice.must_have("half precision");
+    // What takes less, what a library has, and what is to be fused.
+    assert_eq!(of("fused_ffn_kernel", 40), None);
+    assert_eq!(of("cudnn_generated_fprop", 60), None);
+    assert_eq!(of("vectorized_elementwise_kernel", 60), None);
 }
 
 /// 6 of 8 ms at a fifth of DRAM's peak, the rest at the roof: 4.8 ms are above the roof.
