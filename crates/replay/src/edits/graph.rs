@@ -4,6 +4,7 @@ use super::{Bound, Editing};
 use crate::program::{Class, GpuRates, NONE, Op};
 use activity::Ns;
 use activity::units::duration;
+use causes::LAUNCH_GAP_MAX;
 use causes::graph::{CallKind, EdgeKind, Engine};
 
 /// What an empty kernel of a graph takes from its start to the next one's where nobody records the nodes. Measured on an
@@ -16,7 +17,7 @@ const NODE_MOST: Ns = 2_800;
 /// Of kernels that take longer, what a node takes beside is small.
 const SHORT: Ns = 5_000;
 
-/// Runs of launches with no wait of the host, no copy from or to it and no step between them.
+/// Runs of launches with no wait of the host, no copy from or to it, no long work of the CPU and no step between them.
 pub(super) fn graph(on: &mut Editing<'_, '_>) -> Result<(), String> {
     let mut ops: Vec<u32> = (0..on.program.ops.len() as u32)
         .filter(|&op| {
@@ -26,7 +27,7 @@ pub(super) fn graph(on: &mut Editing<'_, '_>) -> Result<(), String> {
     ops.sort_by_key(|&op| (on.program.ops[op as usize].call, op));
     // A host that takes longer over launches than that which was measured takes longer over graphs.
     let pace = pace(on);
-    let mut at = 0;
+    let (mut at, mut ended) = (0, Ns::MIN / 2);
     let mut run: Vec<u32> = Vec::new();
     for c in 0..on.program.calls.len() as u32 {
         let from = at;
@@ -40,7 +41,10 @@ pub(super) fn graph(on: &mut Editing<'_, '_>) -> Result<(), String> {
         if call.is_gone {
             continue;
         }
-        let (kind, begins) = (on.program.kind(c), on.program.call_span(c).start);
+        let (kind, span) = (on.program.kind(c), on.program.call_span(c));
+        // The CPU's own work stays.
+        let is_worked = span.start - ended > LAUNCH_GAP_MAX;
+        ended = ended.max(span.end);
         let mine = &ops[from..at];
         let is_launch = matches!(kind, CallKind::Launch | CallKind::Copy)
             && !mine.is_empty()
@@ -50,8 +54,8 @@ pub(super) fn graph(on: &mut Editing<'_, '_>) -> Result<(), String> {
             || kind == CallKind::GraphLaunch;
         let is_new_step = run
             .first()
-            .is_some_and(|&first| on.is_step_between(on.program.issued(first), begins));
-        if breaks || is_new_step {
+            .is_some_and(|&first| on.is_step_between(on.program.issued(first), span.start));
+        if breaks || is_new_step || is_worked {
             one_of(on, std::mem::take(&mut run), pace)?;
         }
         if is_launch && !breaks && on.has_call(c) {
