@@ -87,7 +87,7 @@ pub(super) fn section(page: &mut Page, pairs: &[PairReport]) {
         [mistake, edit, takes, predicted, took, cure]
     });
     page.cells(
-        ["", "edit of it", "takes", "predicted", "cure took", "cure"],
+        ["", "edit", "takes", "predicted", "cure took", "cure"],
         rows,
     );
     // What the CPU does around it tells more.

@@ -113,10 +113,8 @@ fn brief(page: &mut Page, variants: &[VariantReport]) {
     let shown: Vec<&VariantReport> = shown(page, variants).collect();
     let last = shown.last().map(|v| &v.figures.variant);
     let value = last.and_then(|it| it.value());
-    page.title(&match value {
-        Some(value) => format!("Variants at {value}"),
-        None => "Variants".to_owned(),
-    });
+    let at = value.map_or_else(String::new, |it| format!(" at {it}"));
+    page.title(&format!("Variants{at} (H2D, D2H in GB/s)"));
     let mut columns = Variant::columns();
     columns.retain(|it| it.width > 0);
     let mut table = Table::of(&columns);

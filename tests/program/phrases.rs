@@ -73,7 +73,7 @@ const SAMPLES: &str = "\
     up_to=up to |threads=32 threads|queued behind:name=gemm|only then:name=cudaStreamSynchronize|\
     had waited in:name=cudaStreamSynchronize|pageable copy in:name=cudaMemcpyAsync|its copy is done:name=cudaMemcpy|\
     on itself:name=buffer flush|was launched:at=at train.py:12 step|launch:name=cudaLaunchKernel|GPU code:name=cudaLaunchKernel|\
-    left none:name=cudaGraphLaunch|of the job:count=2|verdict:of_all=53 % |of_it=73 % of it|alloc_loop:mostly=, mostly cudaMalloc|mostly=mostly|({}):words=73 % of kernel time|apart=|calling=, their calls 1.10 ms|\
+    left none:name=cudaGraphLaunch|of the job:count=2|verdict:of_all=53 % |of_it=73 % of their time|alloc_loop:mostly=, mostly cudaMalloc|mostly=mostly|({}):words=73 % of kernel time|apart=|calling=, their calls 1.10 ms|\
     if=are|host_bound:line=outside CUDA calls|host_bound:whose=|late_rank:names=ranks 3 and 5|\
     limits:why=|limits:name=matmul|limits:how=are limited by memory|no_core:number=4|\
     shared_gpu:others=another process is also|shared_gpu:names=python (4711)|shared_gpu:more=2|unwaited:names=forward|\
@@ -85,7 +85,7 @@ const SAMPLES: &str = "\
     bytes=48 MiB|count=96|rate=16.8|time=800 µs|name=cudaMalloc|next=matmul|source=measured on an NVIDIA H200|\
     class=launch-bound|part=53 %|why=while the CPU launches 900 kernels of 2.30 µs|several=|of=8.30 ms|whole=each 37.2 ms step|\
     each=2.30 µs|idle=76 %|number=7 syncs|what=copies run|names= (H2D 28 %, D2H 31 %)|beside=not overlapped by kernels|\
-    computing=93 %|of_kernel=61 % of it|words=61 % of it compute-bound|least=500 µs|took=1.20 ms|told=train.py:19|\
+    computing=93 %|of_kernel=61 % of their time|words=61 % of their time compute-bound|least=500 µs|took=1.20 ms|told=train.py:19|\
     line=train.py:19 in 270 of 282 stack samples (96 %)|it=270 of 282 stack samples saw the CPU in load at train.py:19|stream=stream 7|\
     elsewhere=gemm on stream 8|engine=H2D copy engine|other=gemm on stream 8|from=H2D copy engine|to=SMs|\
     untraced=, in code that was not traced|direction=H2D|entry=transpose|cold_start:what=loading GPU code|id=1|device=0|\

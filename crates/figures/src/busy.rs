@@ -79,17 +79,17 @@ impl KernelTime {
         format!("{} ({part} of {all})", duration(time))
     }
 
-    /// "73 % of it", behind the time in which any ran. A part of a sum is no part of that.
+    /// "73 % of their time", behind the time in which any ran. A part of a sum is no part of that.
     pub fn of_it(self, time: Ns) -> String {
         match percent(self.share(time)).as_str() {
             "100 %" => "all".to_owned(),
             _ if self.is_over(SUMMED) => mostly(time, self.all).to_owned(),
-            part => format!("{part} of it"),
+            part => format!("{part} of their time"),
         }
     }
 }
 
-/// Of kernel time "61 % of it memory-bound at 88 % of DRAM's peak"; `None` where nobody sampled, or no class has much. `told` has the time of
+/// Of kernel time "61 % of their time memory-bound at 88 % of DRAM's peak"; `None` where nobody sampled, or no class has much. `told` has the time of
 /// each kernel that is told. The window may have other steps beside these, so that classes give shares of it alone.
 pub fn words(
     trace: &Trace,
@@ -175,7 +175,7 @@ mod tests {
         // One after the other 196 of 268 ms; beside each other the same sum in 212 ms, of which 196 are 92 %.
         let one = KernelTime::new(268, 268);
         assert_eq!(one.words(196), "196 ns (73 % of kernel time)");
-        assert_eq!(one.of_it(196), "73 % of it");
+        assert_eq!(one.of_it(196), "73 % of their time");
         let beside = KernelTime::new(268, 212);
         assert_eq!(
             beside.words(196),

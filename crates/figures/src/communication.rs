@@ -35,6 +35,11 @@ fn row(name: &str) -> Option<&'static (&'static str, bool)> {
     ROWS.iter().find(|(words, _)| has_any(&name, words))
 }
 
+/// Whether an operator of PyTorch packs tensors for one collective, or unpacks them.
+pub fn packs(name: &str) -> bool {
+    name.starts_with("aten::") && name.ends_with("flatten_dense_tensors")
+}
+
 /// Whether a kernel is communication between GPUs.
 pub fn is_communication(name: &str) -> bool {
     row(name).is_some()

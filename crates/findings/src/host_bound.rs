@@ -12,7 +12,7 @@ use activity::{Frame, NameId, Ns, Span};
 use causes::graph::{CallKind, OpId};
 use causes::stacks::{self, LineShare, StackCounts};
 use causes::{Bound, Group, Piece, first_use, is_mpi, needs};
-use figures::{gil, lines};
+use figures::{communication::packs, gil, lines};
 use trace::describe::{host_name, is_input};
 use trace::samples::short_file;
 
@@ -51,12 +51,19 @@ fn searches(scope: &Scope, f: &DeviceFigures) -> bool {
         && of(CallKind::WaitEvent) >= of(CallKind::Memory)
 }
 
+/// Whether ranges show that DistributedDataParallel broadcasts something: only buffers go that way within its forward.
+pub(super) fn sends_buffers(scope: &Scope) -> bool {
+    scope.has_name(|it| it == "DistributedDataParallel.forward")
+        && scope.has_name(|it| it == "nccl:broadcast")
+}
+
 /// What is said of a range or a call that takes time, where its name says enough.
 fn cure_by_name(scope: &Scope, it: NameId, is_most: bool) -> Option<Cure> {
     let name = scope.trace.names().full(it);
     Some(match () {
         () if is_worker(scope, it) => WORKERS,
         () if is_input(name) => INPUT,
+        () if is_most && packs(name) && sends_buffers(scope) => BUFFERS,
         () if is_most && first_use::is_file_output(name) => OUTPUT,
         () if is_mpi(name) => MPI,
         () if is_most && is_decoder(scope, name) => DECODER,

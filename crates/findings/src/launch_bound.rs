@@ -58,9 +58,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let exchanges =
         held.is_some() && scope.has_name(|it| has_any(it, "alltoall all_to_all All2All"));
     let held = held.filter(|_| exchanges || is_cut(late.reads, scope, f));
-    if let Some((wait, gap)) = held {
+    let held = held.map(|(wait, gap)| uncaptured(scope, f, wait, &gap));
+    if let Some(what) = &held {
         change = "parts";
-        advice += &uncaptured(scope, f, wait, &gap);
+        advice += &format!(" No capture can hold {what} within the step: take that out first.");
     }
     let configs = configs::of_device(scope, f);
     let grown = figures::growth::from_step_to_step(scope.trace, configs, scope.steps);
@@ -79,7 +80,12 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     };
     let found = scope.found(f.span_ns, idle + more + fused, &longest);
     let (bound, told) = whose(&late, line.as_ref(), how);
-    let change = scope.change(change, line.as_ref());
+    // A condition stands where the cure does. What generates tokens calls a compiled model between its read-backs.
+    let first =
+        held.filter(|_| !exchanges && grown.is_none() && scope.framework() == Framework::PyTorch);
+    let first = first.map(|what| scope.changes(&format!("{what}: out of the step first"), None));
+    let mut change = scope.change(change, line.as_ref());
+    change.extend(first.unwrap_or_default());
     // Launching less leaves no long work of the CPU out.
     let gaps = late.gaps.iter().copied();
     let beside_ns = scope.beside(f, gaps, idle + more, LAUNCH_GAP_MAX);
@@ -89,10 +95,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             .keep_where(f.kernels >= cases::GRAPH_MIN.value() as u64 * late.waits),
         count,
         title: title(
-            f,
+            (scope, f),
             [idle - late.work, more + late.work, fused],
-            line.is_none().then(|| before(scope, f)),
-        ) + &leading(scope, f),
+            line.is_none(),
+        ),
         gain: exchanges.then(|| "capture the parts between its syncs in CUDA graphs".to_owned()),
         refused: refused.map(str::to_owned),
         says: (!how.is_empty() || known.is_some()).then(|| Says {
@@ -149,28 +155,31 @@ fn is_cut(reads: usize, scope: &Scope, f: &DeviceFigures) -> bool {
 /// What a graph cannot hold, named by the operator that reads it back, else by its size.
 fn uncaptured(scope: &Scope, f: &DeviceFigures, wait: CallId, gap: &Gap) -> String {
     let named = around::by_name(scope.causes, [(wait, 1)].into_iter(), around::outermost);
-    let what = match (named.into_iter().next(), scope.comes_before(f, gap)) {
+    match (named.into_iter().next(), scope.comes_before(f, gap)) {
         (None, Some(copy)) => format!("the copy of {} to the CPU", bytes(copy.bytes)),
-        (by, _) => format!("the value that {} reads back", by.unwrap_or_default().0),
-    };
-    format!(" No capture can hold {what} within the step: take that out first.")
+        (by, _) => format!("what {} reads back", by.unwrap_or_default().0),
+    }
 }
 
 /// How long the GPU is idle, what of that is short, and what goes with it: no bound may exceed what its sentence names.
-fn title(f: &DeviceFigures, [idle, more, fused]: [Ns; 3], before: Option<String>) -> String {
+fn title(
+    (scope, f): (&Scope, &DeviceFigures),
+    [idle, more, fused]: [Ns; 3],
+    names_kernel: bool,
+) -> String {
     let [short, all] = [idle, idle + more].map(duration);
-    let part = percent(f.part(idle + more));
-    let before = before.unwrap_or_default();
+    let (part, lead) = (percent(f.part(idle + more)), leading(scope, f));
+    let before = names_kernel.then(|| before(scope, f)).unwrap_or_default();
     let fused = match fused {
         0 => String::new(),
         fused => format!("; kernels shorter than a launch take {}", duration(fused)),
     };
     match short == all {
         true => format!(
-            "the GPU is idle for {all} ({part}) in gaps under 1 ms between operations{before}{fused}"
+            "{lead}the GPU is idle for {all} ({part}) in gaps under 1 ms between operations{before}{fused}"
         ),
         false => format!(
-            "the GPU is idle for {all} ({part}) between operations: {short} in launching, {} in other CPU work{before}{fused}",
+            "{lead}the GPU is idle for {all} ({part}) between operations: {short} in launching, {} in other CPU work{before}{fused}",
             duration(more)
         ),
     }
@@ -185,13 +194,9 @@ fn lead(scope: &Scope, f: &DeviceFigures) -> Ns {
 
 fn leading(scope: &Scope, f: &DeviceFigures) -> String {
     let time = lead(scope, f);
-    match cases::WORTH_SHARE.is_reached_by(f.part(time)) {
-        true => format!(
-            "; before the first operation it is idle for {} more",
-            duration(time)
-        ),
-        false => String::new(),
-    }
+    let is_worth = cases::WORTH_SHARE.is_reached_by(f.part(time));
+    let told = is_worth.then(|| format!("after {} without work ", duration(time)));
+    told.unwrap_or_default()
 }
 
 /// What kernels take that are shorter than a launch.
@@ -242,7 +247,10 @@ fn cure_of(late: &Late, beside: Option<String>, of: Framework) -> LaunchCure {
         _ if late.are_read() => ("Keep values on the GPU, or look at them in every tenth round, say: launches wait for each.".to_owned(), "reading values back less often", "keep-values", "only when a value was read back"),
         _ if 2 * late.of_graphs > late.idle => ("Most of it is before graph launches: capture more per graph, or launch the next graph earlier.".to_owned(), "larger CUDA graphs", "", "CUDA graphs"),
         Some(names) if is_jax => (format!("Launched one by one: {names}. Put all of the step into jax.jit."), jit, "graph", "op by op, outside jit"),
-        Some(names) => (format!("A CUDA graph is replayed already. Capture in it, too, what is launched one by one, mostly {names}."), capture, "", "kernels one by one beside a CUDA graph"),
+        Some(names) => {
+            let whose = if names.contains("multi_tensor_apply") { " multi_tensor_apply is an optimizer's step." } else { "" };
+            (format!("A CUDA graph is replayed already. Capture in it, too, what is launched one by one, mostly {names}.{whose}"), capture, "capture", "kernels one by one beside a CUDA graph")
+        }
         None if of == Framework::TensorFlow => ("Launch less often: let XLA compile the step, take larger batches, or several steps in one call.".to_owned(), "compiling the step with XLA", "graph", ""),
         None => ("Launch less often: a CUDA graph, fused kernels, larger batches.".to_owned(), if is_jax { jit } else { "" }, "graph", ""),
     }

@@ -162,11 +162,7 @@ impl Placed {
                 }),
             );
         }
-        let before = before.unwrap_or_else(|| {
-            let next = scope.causes.graph().ops.around(f.index, gap.end).1.first();
-            let next = next.map(|&op| around::op_in_sentence(scope.causes, op));
-            next.map_or_else(String::new, |it| format!(" before {it}"))
-        });
+        let before = before.unwrap_or_else(|| ends_with(scope, f, gap));
         let rest = busy::beside_gap(f, gap, scope.gaps(f).map(|it| it.0.span));
         Some(Placed {
             told: format!(", nearly all in one gap{before} ({rest})"),
@@ -205,10 +201,8 @@ fn mostly_before(
     let by = sum_by(some.map(|it| (ends_with(scope, f, it.1), it.0)));
     let (before, _) = by.into_iter().next().filter(|it| 3 * it.1 >= 2 * time)?;
     let &(longest, gap) = at.first()?;
-    let next = scope
-        .causes
-        .graph()
-        .first_from(scope.trace, f.index, gap.end);
+    let graph = scope.causes.graph();
+    let next = graph.first_from(scope.trace, f.index, gap.end);
     Some(match next {
         Some(What::Copy(it)) if it.bytes >= thresholds::LARGE_BYTES && 3 * longest >= 2 * time => {
             let same = |of: &&Copied| (of.2.direction, of.2.bytes) == (it.direction, it.bytes);
@@ -286,6 +280,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures, found: &[Finding]) -> Opti
             ("prefetching pages", "prefetch", f.recorded_ns() - time)
         }
         _ if way == Way::Input => ("", "workers", 0),
+        _ if way == Way::Buffers => ("", "buffers", 0),
         _ => ("", "", 0),
     };
     Some(Finding {

@@ -97,29 +97,19 @@ impl Finding {
                 let [least, most] = [self.most(), self.at_most()];
                 let is_all = self.is_all && least == most;
                 let all = if is_all { "all of it, " } else { "" };
-                // The figure that the headline has stands first: two that differ are a riddle where the second has no room.
+                // The headline has this figure, too, so what comes on top is told as that: two limits of one thing are a riddle.
+                let more = |by: &str| format!(", {} more where {by}, too", duration(most - least));
                 let (told, beside) = match self.rule {
                     _ if least == most => (least, String::new()),
-                    Rule::LaunchBound => {
-                        let all = duration(most);
-                        (
-                            least,
-                            match self.has_batches() {
-                                true => BATCHES.to_owned(),
-                                false => {
-                                    format!(", {all} if copies and pauses between them go, too")
-                                }
-                            },
-                        )
-                    }
+                    Rule::LaunchBound if self.has_batches() => (least, BATCHES.to_owned()),
+                    Rule::LaunchBound => (least, more("copies and pauses between them go")),
                     Rule::PageableCopy if self.cure == PINNING => {
-                        let all = duration(most);
-                        (least, format!(", {all} if they run beside other work, too"))
+                        (least, more("they run beside other work"))
                     }
-                    _ => (
-                        most,
-                        format!(", {} of it if all else stays", duration(least)),
-                    ),
+                    _ => {
+                        let least = duration(least);
+                        (most, format!(", {least} of it without other changes"))
+                    }
                 };
                 format!("; could save at most {all}{}{of}{beside}", duration(told))
             }
@@ -191,16 +181,15 @@ impl Finding {
             _ if self.most() == 0 => None,
             _ => {
                 // Of uneven steps the headline has no one length.
-                let is_mean = self.step.is_some_and(|it| it.is_mean);
                 let cure = self.cure_alone();
                 let most = duration(self.bound());
                 let batches = if self.has_batches() { BATCHES } else { "" };
-                Some(match is_mean {
-                    true => {
-                        let mean = duration(self.step.map_or(0, |it| it.one));
+                Some(match self.step.filter(|it| it.is_mean) {
+                    Some(it) => {
+                        let mean = duration(it.one);
                         format!("{cure}: up to {most} of {mean} a step (mean){batches}")
                     }
-                    false => format!("up to {most} from {cure}{batches}"),
+                    None => format!("up to {most} from {cure}{batches}"),
                 })
             }
         }

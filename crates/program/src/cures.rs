@@ -13,6 +13,7 @@ cures! {
     TRACED "A stack is taken for each operation, as anomaly detection does: that is for debugging.", "switching that off", "anomaly";
     WORKERS "Its workers are too slow: use more of them (num_workers), let them load further ahead (prefetch_factor), or do less in them.", "", "workers";
     INPUT "tf.data brings batches too slowly: map on more threads (num_parallel_calls), load ahead (prefetch), and keep what stays the same (cache).", "loading ahead with tf.data", "workers";
+    BUFFERS "DistributedDataParallel sends the model's buffers (BatchNorm's statistics) to all ranks before each forward. Where ranks may differ in them, leave that out.", "", "buffers";
     KEPT KEEP_WORKERS, "keeping the DataLoader's workers", "keep-workers";
     LOADS "Prepare the next batch before the GPU needs it, in another thread or process.", "", "workers";
     ALONE "The DataLoader has no workers: this process loads each batch, while the GPU waits. Give it some (num_workers).", "loading in DataLoader workers", "workers";

@@ -214,7 +214,7 @@ impl App {
     }
 
     /// Opens what is predicted of the finding under the cursor. On the timeline it closes that, or opens it for the finding
-    /// that the headline speaks of. Without one it is the first that has any. One that what is selected shows goes before.
+    /// that the headline speaks of. Without one it is the first that has any. That of a gap that is selected goes before.
     fn predict(&mut self) {
         let state = &mut self.state;
         if self.views.is_home() {
@@ -223,6 +223,14 @@ impl App {
             }
             let in_step = state.step_in_view().is_some();
             let selected = state.focus.selection.item.span();
+            let told = selected.and_then(|it| state.told_by(it));
+            if let Some((at, finding)) = told {
+                match prediction::why_not_drawn(finding, in_step) {
+                    Some(why) => state.say(format!("finding {}: {why}", at + 1)),
+                    None => state.predict(|_| Some(at)),
+                }
+                return;
+            }
             let verdict = state.answer().and_then(|it| it.verdicts.first()).cloned();
             state.predict(|found| {
                 let mut shown = (0..found.len()).filter(|at| is_shown(&found[*at], in_step));

@@ -9,7 +9,7 @@ use activity::feed::Stop;
 use activity::text::printable;
 use advice::Facts;
 use causes::Explanation;
-use findings::{Change, Finding};
+use findings::Finding;
 use trace::{LaneId, Trace};
 
 /// What is asked of the gap that was selected last, and the answer.
@@ -55,8 +55,8 @@ impl super::State {
         self.focus.why.question.answer_to(&self.model.run, about)
     }
 
-    /// Which finding tells of a gap, and what to do, where that is not the one that the headline ends with.
-    pub fn cure_of(&self, gap: Span) -> Option<[String; 2]> {
+    /// Which finding tells of a gap, where that is not the one that the headline ends with.
+    pub fn told_by(&self, gap: Span) -> Option<(usize, &Finding)> {
         let (why, answer) = (self.why()?, self.answer()?);
         let (headline, found) = (answer.verdicts.first()?, &answer.findings);
         // It lists the longest ones only; others have its cause.
@@ -66,9 +66,16 @@ impl super::State {
         let of_gap = |it: &Finding| is_shown(it) || is_alike(it);
         let others = || found.iter().position(|it| !it.is_of_start_up && of_gap(it));
         let at = (!of_gap(first)).then(others).flatten()?;
-        let change = found[at].change.first().map(Change::to_string);
-        let advice = change.as_ref().unwrap_or(&found[at].advice);
-        let see = format!("see finding {}", at + 1);
-        Some([see, printable(advice)])
+        Some((at, &found[at]))
+    }
+
+    /// That finding, and what to do: with the call to change one sentence says why.
+    pub fn cure_of(&self, gap: Span) -> Option<[String; 2]> {
+        let (at, found) = self.told_by(gap)?;
+        let why = found.advice.split_inclusive(". ").next()?;
+        let change = found.change.first();
+        let told = change.map(|it| format!("{} → {it}", why.trim_end()));
+        let told = told.as_ref().unwrap_or(&found.advice);
+        Some([format!("see finding {}", at + 1), printable(told)])
     }
 }

@@ -7,7 +7,7 @@ use super::{BOUND_MIN, Verdict, find, words};
 use activity::text::{NAME_MAX, cut_name};
 use activity::units::{duration, percent, share};
 use activity::{Ns, Span, What};
-use causes::{Cause, Causes, IdleCause, first_use, sum_by};
+use causes::{Cause, Causes, Group, IdleCause, first_use, sum_by};
 use figures::DeviceFigures;
 use figures::breakdown::Breakdown;
 use figures::lost::Lost;
@@ -155,7 +155,7 @@ fn begins((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> String {
     };
     let text = format!("start-up {}{of}", duration(start.len()));
     if let Some(gaps) = one_gap((trace, causes), steps) {
-        return format!("{text}, {gaps}");
+        return format!("{text}{gaps}");
     }
     let part = |time: Ns| share(time, start.len());
     // Launches that are captured, and the CPU's work between them, run nothing: together they are what it is for.
@@ -177,7 +177,8 @@ fn begins((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> String {
     }
 }
 
-/// "2.29 s of it in one gap each before cudnn_fprop": of slower steps whose longest gaps take most of a start-up, before the same kernel.
+/// ": in each the GPU waits once for 48.7 ms before cudnn_fprop": where the longest gaps of slower steps take most of a start-up, before
+/// one kernel. A plan may be made for each size: that is said where each of them has a new one, and later steps have none.
 fn one_gap((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> Option<String> {
     let slower = steps.spans.get(..steps.steady.start)?;
     let device = steps::main_device(trace, steps.process)?;
@@ -185,18 +186,31 @@ fn one_gap((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> Option<Stri
     let before = |step: &Span| {
         let gap = usage.longest_gap(*step, Trace::GAP_MIN)?;
         let next = *graph.ops.around(device, gap.end).1.first()?;
-        Some((
-            first_use::kernel(trace, graph, next)?,
-            gap.intersect(*step).len(),
-        ))
+        Some((first_use::kernel(trace, graph, next)?, gap.intersect(*step)))
     };
     let gaps: Vec<_> = slower.iter().filter_map(before).collect();
-    let (name, time) = sum_by(gaps.iter().copied()).into_iter().next()?;
-    let alike = gaps.iter().filter(|it| it.0 == name).count();
-    let is_told =
-        steps.begins_slowly() && 4 * alike >= 3 * slower.len() && 2 * time >= steps.start_up.len();
+    let by = sum_by(gaps.iter().map(|it| (it.0, it.1.len())));
+    let (name, time) = by.into_iter().next()?;
+    let alike = gaps.iter().filter(|it| it.0 == name).map(|it| it.1);
+    let alike: Vec<Span> = alike.collect();
+    if !steps.begins_slowly()
+        || 4 * alike.len() < 3 * slower.len()
+        || 2 * time < steps.start_up.len()
+    {
+        return None;
+    }
     let name = cut_name(trace.names().short(name), NAME_MAX);
-    is_told.then(|| format!("{} of it in one gap each before {name}", duration(time)))
+    let each = duration(time / alike.len() as Ns);
+    let idle = causes.idle_within(&[device], &alike);
+    let own = idle.iter().filter(|it| it.group == Group::Host);
+    let is_own = 2 * own.map(|it| it.total_ns).sum::<Ns>() > time;
+    let at = if is_own { " on the CPU" } else { "" };
+    Some(match steps.bring_sizes(trace, graph, device) {
+        true => format!(
+            ": each has a new size, which costs {each}{at} before {name}; known sizes cost none: pad to a few"
+        ),
+        false => format!(": in each the GPU waits once for {each} before {name}"),
+    })
 }
 
 /// What the CPU is at while the GPU is idle: "compiling kernels", "in untraced CPU work".

@@ -302,25 +302,35 @@ impl Split {
         let most = || {
             let streams = trace.streams();
             let all = streams.flat_map(|(id, lane)| trace.activities(id, lane.kept()));
-            let (mut nodes, mut within, mut whole) = (Vec::new(), 0, 0);
+            let (mut nodes, mut single, mut within, mut whole) = (Vec::new(), Vec::new(), 0, 0);
             for (_, it) in all {
                 let What::Kernel(kernel) = it.what else {
                     continue;
                 };
-                whole += it.span.len();
-                if kernel.graph != 0 {
-                    within += it.span.len();
-                    nodes.push((trace.shape(kernel.shape).name, 1));
+                let (name, time) = (trace.shape(kernel.shape).name, it.span.len());
+                whole += time;
+                if kernel.graph == 0 {
+                    single.push((name, time));
+                    continue;
                 }
+                within += time;
+                nodes.push((name, 1));
             }
-            let most = sum_by(nodes).first()?.0;
-            let name = cut_name(&short::short(trace.names().full(most)), NAME_MAX);
-            Some(format!(
-                "CUDA graphs run {} of {} kernels, {} of their time, mostly {name}",
-                count(kernels),
-                count(of),
-                percent(share(within, whole))
-            ))
+            let name = |id| cut_name(&short::short(trace.names().full(id)), NAME_MAX);
+            let most = name(sum_by(nodes).first()?.0);
+            let graphs = percent(share(within, whole));
+            let kernels = format!("{} of {} kernels", count(kernels), count(of));
+            // Many short ones are not what the GPU works for.
+            Some(match sum_by(single).first().filter(|it| it.1 > within) {
+                Some(&(id, time)) => {
+                    let part = percent(share(time, whole));
+                    format!(
+                        "{} takes {part} of kernel time, CUDA graphs {graphs}: {kernels}, mostly {most}",
+                        name(id)
+                    )
+                }
+                None => format!("CUDA graphs run {kernels}, {graphs} of their time, mostly {most}"),
+            })
         };
         (2 * kernels > of).then(most).flatten()
     }

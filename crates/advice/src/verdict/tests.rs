@@ -111,7 +111,7 @@ fn memsets_that_take_most_are_bound_by_memory() {
 /// Thirty steps of 42 ms, 40 of which lie in one gap before the same kernel, and then forty of 2 ms: each has the same ten kernels.
 #[test]
 fn slower_steps_say_where_each_has_its_gap() {
-    let beside = |gap_before: fn(i64) -> usize| {
+    let beside = |gap_before: fn(i64) -> usize, size: fn(i64) -> i64| {
         let mut scene = Scene::new();
         let mut at = 0;
         for step in 0..70 {
@@ -125,17 +125,32 @@ fn slower_steps_say_where_each_has_its_gap() {
                     0
                 };
                 scene.call("cudaLaunchKernel", at, at + 5_000);
-                scene.kernel(name, 1, at + 7_000, at + 100_000);
+                let grid = [if i == 2 { size(step) as u32 } else { 64 }, 1, 1];
+                let shape = LaunchShape {
+                    grid,
+                    block: [128, 1, 1],
+                    ..LaunchShape::default()
+                };
+                scene.shaped(shape, name, 1, at + 7_000, at + 100_000);
                 at += 200_000;
             }
         }
         by_steps(&mut scene)[0].beside.join(" · ")
     };
-    let told = beside(|_| 4);
-    let expected = "with 30 slower steps, 1.20 s of it in one gap each before attention";
+    let told = beside(|_| 4, |_| 64);
+    let expected = "with 30 slower steps: in each the GPU waits once for 40.1 ms before attention";
     assert!(told.contains(expected), "{told}");
-    let told = beside(|step| step as usize % 10);
-    assert!(!told.contains("one gap each"), "{told}");
+    let told = beside(|step| step as usize % 10, |_| 64);
+    assert!(!told.contains("waits once"), "{told}");
+    // Each slower step has one block more than that before it, and the others repeat these sizes.
+    let told = beside(|_| 4, |step| 64 + step % 30);
+    let expected = "each has a new size, which costs 40.1 ms on the CPU before attention; known sizes cost none";
+    assert!(told.contains(expected), "{told}");
+    // A size that lasts for two steps, and others that are new later, too: that is not why.
+    for size in [|step: i64| 64 + step % 30 / 2, |step: i64| 64 + step] {
+        let told = beside(|_| 4, size);
+        assert!(told.contains("waits once"), "{told}");
+    }
 }
 
 #[test]
@@ -418,7 +433,7 @@ fn kernels_queued_ahead_are_gpu_bound() {
     // 900 us of 999 us, three quarters of them in one kernel.
     assert_eq!(
         v.text,
-        "GPU-bound: kernels run 90 % of 999 µs, 75 % of it in gemm"
+        "GPU-bound: kernels run 90 % of 999 µs, 75 % of their time in gemm"
     );
 }
 
@@ -440,7 +455,7 @@ fn several_kernels_of_one_kind_of_work_are_told_together() {
     }
     assert_eq!(
         verdict(&mut scene).text,
-        "GPU-bound: kernels run 90 % of 999 µs, 60 % of it in matrix products, mostly nvjet_tst_128"
+        "GPU-bound: kernels run 90 % of 999 µs, 60 % of their time in matrix products, mostly nvjet_tst_128"
     );
 }
 
@@ -482,8 +497,7 @@ fn kinds_of_an_optimizers_kernels_are_told_as_one() {
             scene.kernel(&name, 1, at, at + 30_000);
         }
     }
-    let told =
-        "kernels run 91 % of 990 µs, 67 % of it in multi_tensor_apply, as an optimizer's step";
+    let told = "kernels run 91 % of 990 µs, 67 % of their time in multi_tensor_apply, as an optimizer's step";
     let text = verdict(&mut scene).text;
     assert!(text.contains(told), "{text}");
 }
@@ -1930,7 +1944,7 @@ fn what_kernels_are_of_is_told_before_communication() {
         scene.kernel("ncclDevKernel_AllGather(x)", 2, at + 80_000, at + 100_000);
     }
     verdict(&mut scene).text.must_begin(
-        "GPU-bound: kernels run 80 % of 1.00 ms, 88 % of it in mine, communication alone 20 % of the time",
+        "GPU-bound: kernels run 80 % of 1.00 ms, 88 % of their time in mine, communication alone 20 % of the time",
     );
 }
 
@@ -2380,4 +2394,34 @@ fn what_a_runtime_brings_into_its_buffer_between_copies_is_staging() {
     assert_eq!(told(("main", "fill"), false).bound_by, Bound::Host);
     let libc = ("<libc.so.6>", "memcpy");
     assert_eq!(told(libc, false).bound_by, Bound::Host);
+}
+
+/// Forty nodes of a graph and ten kernels beside it, with a long pause before: how long both take decides which is told first.
+#[test]
+fn many_short_nodes_of_graphs_are_not_told_as_what_the_gpu_works_for() {
+    let told = |node: Ns| {
+        let mut scene = Scene::new();
+        for at in (0..40).map(|i| i * 10_000) {
+            scene.call("cudaGraphLaunch", at, at + 2_000);
+            scene.kernel("node", 1, at + 3_000, at + 3_000 + node);
+        }
+        for at in (0..10).map(|i| 50_000_000 + i * 10_000) {
+            scene.call("cudaLaunchKernel", at, at + 2_000);
+            scene.kernel("softmax", 1, at + 3_000, at + 9_000);
+        }
+        let mut batch = scene.take();
+        for it in &mut batch.items {
+            if let What::Kernel(kernel) = &mut it.what
+                && it.span.start < 1_000_000
+            {
+                kernel.graph = 3;
+            }
+        }
+        verdict(Scene::new().put(batch)).beside.concat()
+    };
+    // 20 and 60 us, 240 and 60 us.
+    let few = "softmax takes 75 % of kernel time, CUDA graphs 25 %: 40 of 50 kernels, mostly node";
+    assert!(told(500).contains(few), "{}", told(500));
+    let most = "CUDA graphs run 40 of 50 kernels, 80 % of their time, mostly node";
+    assert!(told(6_000).contains(most), "{}", told(6_000));
 }

@@ -359,7 +359,7 @@ impl Told<'_> {
         format!("{text} {name}{sms}{alone}")
     }
 
-    /// "75 % of it in matrix products, mostly gemm": what a library's kernels do of which one takes most, for behind a text.
+    /// "75 % of their time in matrix products, mostly gemm": what a library's kernels do of which one takes most, for behind a text.
     fn in_kind(
         &self,
         kernels: &FxHashMap<NameId, Ns>,

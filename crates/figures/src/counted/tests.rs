@@ -211,7 +211,7 @@ fn a_kernel_longer_than_samples_is_told_by_its_own() {
         let of = crate::busy::KernelTime::new(all, all);
         assert_eq!(
             crate::busy::words(&trace, None, &told, of).expect("sampled"),
-            "50 % of it memory-bound at 90 % of DRAM's peak"
+            "50 % of their time memory-bound at 90 % of DRAM's peak"
         );
     }
 }

@@ -31,9 +31,10 @@ mod tokens;
 
 use std::ops::Range;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use activity::{Ns, Span};
+use activity::{Ns, Span, What};
+use causes::graph::Graph;
 use trace::{Lane, LaneKind, Trace};
 
 use activity::stats;
@@ -124,6 +125,24 @@ impl Steps {
     pub fn begins_slowly(&self) -> bool {
         let leading = self.steady.start;
         cases::MANY_STEPS.is_reached_by(leading) && 2 * leading >= self.steady.len()
+    }
+
+    /// Whether each step before the steady ones launches a kernel in a size that no step before it has, and steady ones launch none such.
+    pub fn bring_sizes(&self, trace: &Trace, graph: &Graph, device: usize) -> bool {
+        let mut seen = FxHashSet::default();
+        let mut new = vec![false; self.spans.len()];
+        for &op in graph.ops.of_device(device) {
+            let start = graph.ops.start[op as usize];
+            let step = self.spans.partition_point(|it| it.end <= start);
+            if let What::Kernel(it) = graph.what(trace, op)
+                && seen.insert(it.shape)
+                && let Some(is_new) = new.get_mut(step)
+            {
+                *is_new |= self.spans[step].contains(start);
+            }
+        }
+        let [slower, steady] = [0..self.steady.start, self.steady.clone()];
+        new[slower].iter().all(|it| *it) && !new[steady].contains(&true)
     }
 
     /// How many a second there are, where they are even and as many as frames: something beside the program most likely

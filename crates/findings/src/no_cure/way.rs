@@ -1,12 +1,12 @@
 //! What to do about idle time that no rule has a cure for: where to look.
 
-use crate::Scope;
+use crate::{Scope, host_bound};
 use ::program::Framework;
 use ::program::cures;
 use activity::Ns;
 use causes::graph::CallId;
 use causes::{Cause, Group};
-use figures::DeviceFigures;
+use figures::{DeviceFigures, communication::packs};
 use trace::describe::is_input;
 
 /// What to do where no rule has a cure.
@@ -16,6 +16,8 @@ pub(super) enum Way {
     Look,
     /// The next batch of TensorFlow.
     Input,
+    /// What DistributedDataParallel copies to all ranks before each forward.
+    Buffers,
     Once,
     /// Nothing says what the CPU works on.
     Sample,
@@ -44,6 +46,7 @@ impl Way {
         match self {
             Way::Look => "Look at what the CPU does there: it may be done earlier, or less often.",
             Way::Input => cures::INPUT.0,
+            Way::Buffers => cures::BUFFERS.0,
             Way::Once => {
                 "It happens once. Where it is set-up or a check of results, leave it out of what you measure."
             }
@@ -96,6 +99,7 @@ impl Way {
         match self {
             Way::Native => "make that faster, or run it beside the GPU",
             Way::Look => "do it earlier, or less often",
+            Way::Buffers => "try broadcast_buffers=False",
             Way::Input => "let tf.data load ahead",
             Way::Output => "write beside the GPU's work, or less often",
             Way::Once => "it happens once: do not measure set-up",
@@ -126,6 +130,9 @@ pub(super) fn way(
         Group::SetUp if is_warm && 2 * loading() >= time => Way::WarmUp,
         Group::SetUp => Way::SetUp,
         Group::Host if 2 * in_names(is_input) >= time => Way::Input,
+        Group::Host if host_bound::sends_buffers(scope) && 2 * in_names(packs) >= time => {
+            Way::Buffers
+        }
         Group::Host if 2 * in_names(|_| true) >= time => Way::Look,
         Group::Host if is_managed => Way::Managed,
         Group::Host if is_at_edge => Way::Once,

@@ -603,12 +603,17 @@ fn a_graph_around_a_step_holds_no_value_that_is_read_back() {
     change.must_have("torch.cuda.graph around the step");
     let (advice, change) = told(2, true);
     advice.must_have(
-        "No capture can hold the value that aten::is_nonzero reads back within the step: take that out first.",
+        "No capture can hold what aten::is_nonzero reads back within the step: take that out first.",
     );
-    assert_eq!(change, "try torch.compile: mode=\"reduce-overhead\"");
+    let first = "what aten::is_nonzero reads back: out of the step first";
+    assert_eq!(
+        change,
+        format!("try torch.compile: mode=\"reduce-overhead\"; {first}")
+    );
     let (advice, change) = told(2, false);
     advice.must_have(" the copy of 4 B to the CPU within the step");
     change.must_have("around what is launched between read-backs");
+    change.must_lack("out of the step");
 }
 
 #[test]

@@ -328,7 +328,7 @@ fn what_prepares_a_batch_ahead_also_hides_its_copy() {
     assert_eq!(found.promise(whole), [0.0, 200e6 / whole as f64, most]);
     found
         .worth()
-        .must_have("could save at most 240 ms, 200 ms of it if all else stays");
+        .must_have("could save at most 240 ms, 200 ms of it without other changes");
 }
 
 #[test]

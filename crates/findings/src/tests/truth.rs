@@ -359,3 +359,43 @@ fn work_beside_launches_is_a_finding_of_its_own() {
     cured("no-cure", &mut scene(1_500, 1_500_000));
     cured("no-cure", &mut scene(900, 1_500_000));
 }
+
+/// Ten forwards of DistributedDataParallel, in each of which the CPU packs buffers and unpacks them for 5 ms before it copies them on.
+#[test]
+fn buffers_that_are_sent_to_all_ranks_are_told_with_the_switch() {
+    let told = |rule: &str, ops: &[&str], sent: &str| {
+        let mut scene = Scene::new();
+        let op = |scene: &mut Scene, name: &str, from: Ns, to: Ns| {
+            scene.range(RangeKind::CpuOp, name, 0, from, to);
+        };
+        for at in (1..11).map(|step| step * 10_000_000) {
+            let forward = "DistributedDataParallel.forward";
+            op(&mut scene, forward, at - 200_000, at + 9_000_000);
+            op(&mut scene, sent, at + 10_000, at + 20_000);
+            let each = 5_000_000 / ops.len() as Ns;
+            for (from, name) in (at + 500_000..).step_by(each as usize).zip(ops) {
+                op(&mut scene, name, from, from + each);
+            }
+            scene.call("cudaLaunchKernel", at + 5_500_000, at + 5_505_000);
+            scene.kernel("k", 1, at + 5_510_000, at + 9_900_000);
+        }
+        let found = sick(rule, &mut scene);
+        let changes = found.change.iter().map(|it| it.to_string());
+        (found.advice, changes.collect::<Vec<_>>().join("; "))
+    };
+    let [packs, unpacks] = ["flatten", "unflatten"].map(|it| format!("aten::{it}_dense_tensors"));
+    let [packs, unpacks] = [packs.as_str(), unpacks.as_str()];
+    let both = [packs, unpacks, "aten::sort"];
+    for (rule, ops) in [("host-bound", &both[1..2]), ("no-cure", &both[..])] {
+        let (advice, change) = told(rule, ops, "nccl:broadcast");
+        advice.must_begin("DistributedDataParallel sends the model's buffers");
+        assert_eq!(change, "DistributedDataParallel: broadcast_buffers=False");
+        // Gradients that another wrapper packs.
+        let (advice, change) = told(rule, ops, "nccl:all_reduce");
+        advice.must_begin("Look at what the CPU does there");
+        assert_eq!(change, "");
+    }
+    // Other work in such a forward.
+    let (advice, _) = told("host-bound", &both[2..], "nccl:broadcast");
+    advice.must_begin("Look at what the CPU does there");
+}
