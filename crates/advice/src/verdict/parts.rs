@@ -177,8 +177,8 @@ fn begins((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> String {
     }
 }
 
-/// ": in each the GPU waits once for 48.7 ms before cudnn_fprop": where the longest gaps of slower steps take most of a start-up, before
-/// one kernel. A plan may be made for each size: that is said where each of them has a new one, and later steps have none.
+/// ": in each the GPU waits once for 48.7 ms before attention": where the longest gaps of slower steps take most of it, before one kernel.
+/// A plan may be made for each size: that is said where each of them has a new one, and later steps have none.
 fn one_gap((trace, causes): (&Trace, &Causes<'_>), steps: &Steps) -> Option<String> {
     let slower = steps.spans.get(..steps.steady.start)?;
     let device = steps::main_device(trace, steps.process)?;
