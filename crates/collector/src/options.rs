@@ -126,7 +126,7 @@ pub(crate) const MOST_BUFFERS: usize = 2048;
 /// on an H200. It is small enough that a long kernel withholds little else with it.
 pub const BUFFER: usize = 256 * 1024;
 /// CUPTI is told that the first few buffers between two flushes end here: some 40 kernels. It keeps a buffer while one of
-/// its kernels runs, so that one of 10 ms each would come 12 s late where the next always runs already.
+/// its kernels runs. Kernels of 10 ms each would come 12 s late where the next always runs already.
 pub(crate) const SMALL: usize = 8 * 1024;
 /// So many are small: 30,000 launches a second, beyond which whole ones are soon full. A program may be hundreds ahead.
 pub(crate) const FEW: usize = 16;
