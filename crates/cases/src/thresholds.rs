@@ -121,7 +121,7 @@ pub const CPU_LIMIT_SHARE: f64 = 0.05;
 
 /// Python functions that PyTorch's profiler records for each launch: from so many on they take longer than launching does.
 /// Estimated: a function takes the profiler about a microsecond, a launch five.
-pub const STACK_ROWS: u64 = 8;
+pub const STACK_ROWS: u64 = 5;
 
 /// NVTX ranges for each operation: programs mark steps and layers, and only a mark of each operator makes so many.
 pub const NVTX_ROWS: u64 = 4;

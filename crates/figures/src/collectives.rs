@@ -70,8 +70,14 @@ pub fn waiting(trace: &Trace, rows: &[(LaneId, usize)], are_alike: bool) -> (usi
     let all: Vec<One> = rows.iter().map(|&at| One::new(trace, at)).collect();
     // Those of several streams may wait at the same time.
     let sum = |of: &[One]| Span::union_len(of.iter().map(|it| it.span).collect());
-    match (last_far(&all, are_alike), &*all) {
-        (Some(at), _) => (at + 1, sum(&all[..=at])),
+    let far = last_far(&all, are_alike).map(|at| (at + 1, sum(&all[..=at])));
+    match (far, &*all) {
+        (Some(far), [first, ..]) if are_alike => {
+            let alike = all.iter().filter(|it| it.kind == first.kind);
+            let more = beyond(&mut alike.map(|it| it.span).collect::<Vec<_>>());
+            if more.1 > far.1 { more } else { far }
+        }
+        (Some(far), _) => far,
         (None, [first, second, _, ..]) if 2 * first.span.len() >= sum(&all) => {
             (0, first.span.len() - second.span.len())
         }

@@ -74,7 +74,9 @@ pub fn lead(
     let are_few = !cases::LAUNCH_OPS_MIN.is_reached_by(causes.graph().ops.len())
         && !whole.text.starts_with(TOO_LITTLE);
     let is_held_up = matches!(whole.bound_by, Bound::Launch | Bound::Sync);
-    let is_told = computes || is_uncured || is_held_up || are_few || is_lost || whole.idle >= IDLE;
+    let copies = whole.bound_by == Bound::Copy && whole.steps.is_none();
+    let is_told = computes || copies || is_uncured || is_held_up;
+    let is_told = is_told || are_few || is_lost || whole.idle >= IDLE;
     // What some steps wait for is next to nothing of it.
     let is_host = whole.bound_by == Bound::Host;
     let is_whole = whole.steps.is_none() && !whole.text.starts_with(TOO_LITTLE);

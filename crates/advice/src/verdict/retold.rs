@@ -20,7 +20,13 @@ impl Verdict {
             .take_if(|it| says.bound == Bound::Peer && is_stalled(it.0) && self.idle > says.part);
         if let Some((bound, share, text)) = own {
             let said = text.split_once(": ").map_or(&*text, |it| it.1);
-            self.beside.retain(|it| !it.starts_with(said));
+            let rest = self.beside.iter().position(|it| it.starts_with(said));
+            let rest = rest.map(|at| self.beside.remove(at).split_off(said.len()));
+            let rest = rest.iter().map(|it| it.trim_start_matches(", "));
+            let rest = rest
+                .filter(|it| !it.is_empty())
+                .map(|it| format!("GPU idle {it}"));
+            self.beside.splice(0..0, rest);
             self.beside.insert(0, says.why.clone());
             return self.turn(bound, share, text);
         }

@@ -9,7 +9,7 @@ use super::{Bound, STALL_SHARE, path};
 use activity::text::{NAME_MAX, cut_name};
 use activity::units::{count, percent, share};
 use activity::{Direction, NameId, Ns, ShapeId, Span, What};
-use causes::graph::{CallId, OpId};
+use causes::graph::{CallId, NONE, OpId};
 use causes::stacks::StackCounts;
 use causes::{
     Cause, Causes, Certainty, Culprit, Gap, Group, Piece, Shares, first_use, is_mpi, sum_by,
@@ -88,6 +88,8 @@ pub(super) struct Split {
     pub turns: Ns,
     /// And so long for no recorded reason.
     pub late: Ns,
+    /// Idle time without a cause before operations of graphs that were launched earlier.
+    pub of_graphs: Ns,
     /// The least that it could take.
     pub ideal: Ns,
 }
@@ -216,6 +218,7 @@ impl Split {
             (&mut self.graphs, other.graphs),
             (&mut self.turns, other.turns),
             (&mut self.late, other.late),
+            (&mut self.of_graphs, other.of_graphs),
             (&mut self.likely, other.likely),
             (&mut self.unseen, other.unseen),
             (&mut self.pages_behind, other.pages_behind),
@@ -466,6 +469,8 @@ impl Split {
                 }
                 None => {
                     let bound = causes.bound(gap, piece);
+                    let is_open = bound == Bound::Unknown && launches_before(causes, gap);
+                    self.of_graphs += if is_open { length } else { 0 };
                     self.piece((trace, causes), gap.next, piece, bound);
                     bound
                 }
@@ -548,6 +553,13 @@ impl Split {
         }
         *self.at(bound) += time;
     }
+}
+
+/// Whether a gap lies before an operation of a graph that was launched before it.
+fn launches_before(causes: &Causes<'_>, gap: Gap) -> bool {
+    let graph = causes.graph();
+    let call = graph.ops.call[gap.next as usize];
+    graph.ops.is_graph(gap.next) && call != NONE && graph.calls.end[call as usize] <= gap.span.start
 }
 
 /// Whether a process makes its first call meanwhile. A short wait is an exchange.

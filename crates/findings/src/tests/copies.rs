@@ -1462,3 +1462,25 @@ fn what_comes_again_by_as_many_bytes_may_stay_on_the_gpu() {
     let grows = sick("pageable-copy", &mut rounds(other, false)).advice;
     assert!(!grows.contains(stays), "{grows}");
 }
+
+/// Ten kernels of 1 ms, half of each beside a copy of 1 ms in a range of this name.
+#[test]
+fn tensors_that_tensorflow_swaps_are_told_though_some_of_it_is_hidden() {
+    let scene = |name: &str, copy: Ns| {
+        let mut scene = Scene::new();
+        for at in (0..10).map(|i| i * 1_500_000) {
+            scene.range(RangeKind::CpuOp, name, 0, at, at + 1_000);
+            scene.kernel("Conv2D", 1, at, at + 1_000_000);
+            scene.copy(Direction::D2H, 2, 0, at + 500_000, at + 500_000 + copy);
+        }
+        scene
+    };
+    let found = sick("copy-bound", &mut scene("_CopyFromGpuToHost", 1_000_000));
+    // Half a millisecond of each lies alone: a third of the time.
+    assert_eq!(found.bound_ns, 5_000_000);
+    let says = found.says.expect("a headline");
+    assert_eq!(says.why, "33 % goes to copies that swap tensors");
+    // Other copies, and what kernels hide for nearly all of it.
+    cured("copy-bound", &mut scene("other", 1_000_000));
+    cured("copy-bound", &mut scene("_CopyFromGpuToHost", 550_000));
+}

@@ -616,6 +616,36 @@ fn a_graph_around_a_step_holds_no_value_that_is_read_back() {
     change.must_lack("out of the step");
 }
 
+/// One read a step, which may be at its end, but where an exchange needs sizes from it; and a timeline of TensorFlow.
+#[test]
+fn no_graph_is_promised_across_exchanges_or_to_tensorflow() {
+    let told = |pieces: i64, name: &str| {
+        let mut scene = self::pieces(pieces, "k");
+        scene.name("aten::mm");
+        scene.range(RangeKind::CpuOp, name, 0, 120_000, 131_000);
+        in_scope(&scene.trace(), None, PEAKS, |scope| {
+            let mut scope = scope.clone();
+            scope.steps = 12;
+            let found = all(&scope).into_iter();
+            let mut found = found.filter(|it| it.rule == Rule::LaunchBound);
+            found.next().expect("launches").gain
+        })
+    };
+    let parts = "capture the parts between its syncs in CUDA graphs";
+    assert_eq!(told(1, "c10d::alltoall_base_").as_deref(), Some(parts));
+    assert_eq!(told(1, "c10d::allreduce_"), None);
+    let change = |name: &str| {
+        let mut scene = short_kernels(false);
+        scene.name(name);
+        let found = sick("launch-bound", &mut scene);
+        (found.cure, found.change[0].to_string())
+    };
+    let (cure, told) = change("Launch of MatMul");
+    assert_eq!(cure, "compiling the step with XLA");
+    told.must_have("jit_compile=True");
+    change("Launches").1.must_have("cudaStreamBeginCapture");
+}
+
 #[test]
 fn what_is_compiled_already_is_told_what_it_lacks() {
     let told = |names: &[&str]| {

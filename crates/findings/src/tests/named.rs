@@ -358,6 +358,9 @@ fn functions_of_python_that_were_recorded_one_by_one() {
     let said = |mut scene: Scene| in_scope(&scene.trace(), None, PEAKS, distorts);
     let told = said(with_functions(30, 20_000)).expect("it is told");
     told.must_have("with_stack=True recorded 30 Python functions a launch");
+    // Five take as long as a launch does.
+    assert!(said(with_functions(5, 20_000)).is_some());
+    assert!(said(with_functions(4, 20_000)).is_none());
     // Five marks of operators a launch, or two; calls of the system lie among them.
     let marked = |each: i64, kind| {
         let mut scene = with_functions(0, 20_000);

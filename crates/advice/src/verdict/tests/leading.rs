@@ -269,3 +269,46 @@ fn copies_that_no_kernel_hides_are_told_beside_kernels() {
     told(300_000).must_have("copies without a kernel beside them take 30 % of 10.0 ms");
     assert!(!told(50_000).contains("copies"));
 }
+
+/// Twenty graphs of two kernels of 100 us, launched 2 us before, of which the second begins so long behind the first.
+#[test]
+fn holes_inside_graphs_are_told_as_such() {
+    let told = |call: &str, hole: Ns| {
+        let (mut scene, mut at) = (Scene::new(), 0);
+        for _ in 0..20 {
+            scene.call(call, at, at + 2_000);
+            scene.kernel("a", 1, at + 4_000, at + 104_000);
+            let second = at + 104_000 + hole;
+            scene.kernel("b", 1, second, second + 100_000);
+            at = second + 98_000;
+        }
+        verdict(&mut scene).text
+    };
+    told("cudaGraphLaunch", 300_000)
+        .must_have("before or inside CUDA graphs that were launched in time");
+    told("cudaLaunchKernel", 300_000).must_lack("graphs");
+    told("cudaGraphLaunch", 1_000).must_lack("inside");
+}
+
+/// A context of so long, and then copies that bound 20 ms of the GPU's work.
+#[test]
+fn a_long_start_leads_before_copies() {
+    let told = |start: Ns| {
+        let mut scene = Scene::new();
+        scene.call("cudaMalloc", -start - 5_000_000, -5_000_000);
+        for at in (0..20).map(|it| it * 1_000_000) {
+            scene.call("cudaMemcpyAsync", at - 9_000, at - 5_000);
+            // No two are alike, so that these are no steps.
+            let bytes = (1 << 24) + at as u64;
+            scene.copy_of(pinned(Direction::H2D, 1, bytes), at, at + 900_000);
+            scene.call("cudaLaunchKernel", at + 850_000, at + 855_000);
+            scene.kernel(&format!("k{at}"), 1, at + 900_000, at + 990_000);
+        }
+        let trace = scene.trace();
+        let facts = crate::Facts::new(&trace);
+        let judged = facts.judgement(crate::JudgedPart::Whole);
+        judged.expect("not stopped").verdicts.remove(0).text
+    };
+    told(504_000_000).must_begin("cold start: 504 ms spent on making the context");
+    told(60_000_000).must_begin("copy-bound");
+}

@@ -23,6 +23,9 @@ const PAGES_MAX: f64 = 0.05;
 /// Why a GPU idles that was given work in time.
 const LATE: &str = "in work that starts late, though launched in time";
 
+/// Where it idles whose graphs were launched before: not each of their nodes has a record.
+const OF_GRAPHS: &str = "before or inside CUDA graphs that were launched in time";
+
 /// Why kernels are likely compiled where no record shows it.
 const FIRST: &str = "before first launches";
 
@@ -110,6 +113,9 @@ impl Told<'_> {
         let late = self.split.late;
         let (class, why, part) = match 2 * late > self.split.time_of(Bound::Unknown) {
             true => ("late starts", LATE, share(late, self.split.whole())),
+            false if 2 * self.split.of_graphs > self.split.time_of(Bound::Unknown) => {
+                ("unknown", OF_GRAPHS, self.part)
+            }
             false => ("unknown", "for no recorded reason", self.part),
         };
         self.idle(class, part, &[why.to_owned(), String::new()])
