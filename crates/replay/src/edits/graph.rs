@@ -17,7 +17,7 @@ const NODE_MOST: Ns = 2_800;
 /// Of kernels that take longer, what a node takes beside is small.
 const SHORT: Ns = 5_000;
 
-/// Runs of launches with no wait of the host, no copy from or to it, no long work of the CPU and no step between them.
+/// Runs of launches. No wait of the host lies between them, no copy from or to it, no long work of the CPU and no step.
 pub(super) fn graph(on: &mut Editing<'_, '_>) -> Result<(), String> {
     let mut ops: Vec<u32> = (0..on.program.ops.len() as u32)
         .filter(|&op| {
