@@ -19,6 +19,9 @@ use trace::samples::short_file;
 /// Rules that tell of what stacks slow down, too.
 const SLOWED: &[Rule] = &[Rule::LaunchBound, Rule::SyncInLoop];
 
+/// A loss that is written down, say.
+const VALUE: u64 = 8;
+
 /// Whether a DataLoader loads in the process that launches.
 fn loads_alone(it: &Frame) -> bool {
     it.function.starts_with("_SingleProcessDataLoaderIter") && it.file.ends_with("dataloader.py")
@@ -147,7 +150,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         _ if line.as_ref().is_some_and(LineShare::is_native) => NATIVE,
         _ if loads => LOADS,
         _ if is_managed => MANAGED,
-        _ if on_fetched => FETCHED,
+        _ if on_fetched && 2 * work.on_data >= idle => FETCHED,
         _ => OTHER,
     };
     let (advice, cure) = in_words(scope, told, &seen);
@@ -227,8 +230,9 @@ struct HostWork {
     before: Vec<(Span, OpId)>,
     by_name: FxHashMap<Option<NameId>, Ns>,
     seen: StackCounts,
-    /// What of it comes behind a wait for something that came back.
+    /// What of it comes behind a wait for something that came back, and for more than one value.
     on_fetched: Ns,
+    on_data: Ns,
 }
 
 impl HostWork {
@@ -321,13 +325,14 @@ impl HostWork {
             }
             let graph = scope.causes.graph();
             let fetches = |piece: &Piece| {
-                let wait = scope.causes.wait_of(piece);
-                wait.is_some_and(|it| needs::fetched(scope.trace, graph, it).is_some())
+                let wait = scope.causes.wait_of(piece)?;
+                needs::fetched(scope.trace, graph, wait)
             };
             if sum > 0 {
-                let is_fetched =
-                    pieces.iter().any(fetches) || scope.comes_before(f, &gap).is_some();
-                work.on_fetched += if is_fetched { sum } else { 0 };
+                let before = scope.comes_before(f, &gap).map(|it| it.bytes);
+                let most = pieces.iter().filter_map(fetches).chain(before).max();
+                work.on_fetched += if most.is_some() { sum } else { 0 };
+                work.on_data += if most > Some(VALUE) { sum } else { 0 };
                 work.at.push((sum, Occurrence::Gap(f.index, gap.span)));
                 work.before.push((gap.span, gap.next));
             }

@@ -78,7 +78,8 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         None if cure.is_empty() && 20 * batched > idle => "using a CUDA graph or larger batches",
         None => cure,
     };
-    let found = scope.found(f.span_ns, idle + more + fused, &longest);
+    let bound = known.map_or(idle + more + fused, |it| it.part_of(idle + more));
+    let found = scope.found(f.span_ns, bound, &longest);
     let (bound, told) = whose(&late, line.as_ref(), how);
     // A condition stands where the cure does. What generates tokens calls a compiled model between its read-backs.
     let first =

@@ -2,12 +2,12 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{Copied, Finding, Says, Scope, Severity, configs, declared, longest_first};
+use super::{Copied, Finding, Rule, Says, Scope, Severity, configs, declared, longest_first};
 use ::program::Framework;
 use activity::units::percent;
-use activity::{Ns, Place, Span};
+use activity::{Frame, Ns, Place, Span};
 use causes::graph::{CallId, EdgeKind};
-use causes::{Cause, Culprit, Group, Piece, around, sum_by};
+use causes::{Bound, Cause, Culprit, Group, Piece, around, sum_by};
 use figures::DeviceFigures;
 use figures::host_copies::HostCopies;
 use replay::edits;
@@ -28,6 +28,10 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     // Kernels alone have nothing to be beside.
     if f.h2d.count + f.d2h.count == 0 {
         return None;
+    }
+    let is_hook = |it: &Frame| it.function.contains("save_on_cpu");
+    if f.part(f.copy_ns) >= SAID && scope.trace.stacks().all().any(is_hook) {
+        return Some(saved_on_cpu(scope, f));
     }
     let engines = engines_of(scope, f);
     let takes_part = |&busy: &Ns| cases::ENGINE_SHARE.is_reached_by(f.part(busy));
@@ -104,6 +108,22 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         severity: found.severity.keep_where(scope.planned.is_some() && !are_apart),
         ..found
     })
+}
+
+/// What PyTorch's `save_on_cpu` costs: all copies, and what waits for them.
+fn saved_on_cpu(scope: &Scope, f: &DeviceFigures) -> Finding {
+    let at = scope.copies(f).iter().map(|it| (it.1.len(), it.0));
+    let (most, part) = (f.recorded_ns() - f.compute_ns, f.part(f.copy_ns));
+    Finding {
+        title: format!("activations go to the CPU's memory in forward and come back in backward (save_on_cpu): copies run {} of the time", percent(part)),
+        advice: "Leave save_on_cpu out where the GPU's memory allows, or checkpoint some blocks where it does not.".to_owned(),
+        cure: "keeping activations on the GPU",
+        change: scope.changes("save_on_cpu: leave out where memory allows", None),
+        says: Some(Says { bound: Bound::Copy, part, why: "activations go to the CPU and back (save_on_cpu)".to_owned() }),
+        refused: Some("those copies need not be".to_owned()),
+        instead_of: &[Rule::PageableCopy],
+        ..scope.found(f.span_ns, most, &longest_first(at.collect()))
+    }
 }
 
 /// One batch in pinned memory: where a part of the data gives a part of the result, pieces of it could be beside each other. What

@@ -329,6 +329,7 @@ impl Scope<'_> {
     fn is_written_in(&self, name: &str) -> bool {
         match name {
             "*" => true,
+            "transformers" => self.trace.stacks().may_have("transformers/"),
             "vllm" => self.has_name(|it| it.contains("vllm::")) && !self.has_name(is_graph),
             "compiled" => self.has_name(|it| has_any(it, COMPILED)),
             _ => format!("{:?}", self.framework()).eq_ignore_ascii_case(name),

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::sync::OnceLock;
 
 use super::source::Sources;
-use activity::Frame;
+use activity::{Frame, Ns};
 use causes::stacks::{LineShare, StackCounts};
 use trace::Trace;
 use trace::samples::short_file;
@@ -22,6 +22,8 @@ pub struct Known {
     /// What to change, in the words of `changes.txt` or by a name there.
     pub change: &'static str,
     keys: &'static str,
+    /// How many samples saw it, of how many.
+    samples: [u64; 2],
 }
 
 /// What the CPU is at: other work, launching, or waiting for the GPU.
@@ -37,6 +39,9 @@ const LINES_MIN: usize = 3;
 
 /// The key of lines that call nothing but Python's own.
 const PLAIN: &str = "plain";
+
+/// The key of lines that take a lock.
+const LOCK: &str = "lock";
 
 /// What Python's own code calls behind a dot.
 const METHODS: &str = "append add get items keys values pop popleft strip lower upper split join encode decode extend insert \
@@ -60,6 +65,7 @@ fn rows() -> &'static [Known] {
                 cure: next()?,
                 change: next()?,
                 keys: next()?,
+                samples: [1; 2],
             })
         };
         lines
@@ -83,6 +89,12 @@ impl Known {
     /// What to do, how that is called, and the change of the source.
     pub fn cured(&self) -> (&'static str, &'static str, &'static str) {
         (self.advice, self.cure, self.change)
+    }
+
+    /// Its part of some time.
+    pub fn part_of(&self, time: Ns) -> Ns {
+        let [samples, all] = self.samples;
+        (time as i128 * i128::from(samples) / i128::from(all.max(1))) as Ns
     }
 
     /// "waiting for train.py:19, which decodes images (PIL)".
@@ -178,6 +190,11 @@ fn of_line(rows: &[Known], line: &str) -> Option<usize> {
     let found = found.filter_map(|(at, it)| Some((it.calls(line)?, at)));
     let mut found: Vec<((bool, usize), usize)> = found.collect();
     found.sort_by_key(|it| Reverse(it.0));
+    // What stands there while it is held has lines of its own.
+    let takes = |it: &str| it.starts_with("with ") && it.to_lowercase().contains("lock");
+    if takes(line.trim_start()) {
+        return rows.iter().position(|it| it.keys == LOCK);
+    }
     match found.as_slice() {
         [((true, _), _), ((true, _), _), ..] => None,
         [(_, at), ..] => Some(*at),
@@ -200,8 +217,11 @@ impl Sources<'_> {
             _ => of_frames(&rows, below),
         };
         let by = seen.known_at(trace, line, row);
-        let (at, lines) = by?;
-        let row = rows[at];
+        let (at, lines, samples) = by?;
+        let row = Known {
+            samples: [samples, seen.all],
+            ..rows[at]
+        };
         (row.keys != PLAIN || lines >= LINES_MIN).then_some(row)
     }
 }
@@ -216,7 +236,7 @@ mod tests {
     /// A stack, innermost first: file, function, line.
     type Stack = &'static [(&'static str, &'static str, u32)];
 
-    const TEXT: &str = "import x\nfor line in lines:\n    row = cv2.resize(line, (3, 4))\n    row = np.linalg.norm(print(row))\n    row = np.sort(np.bincount(row))\n    row.append(int(line.strip()[3]) + len(row))\n    if len(row) > 3: row = [0] * 9\n    row = sorted_by(line)\n";
+    const TEXT: &str = "import x\nfor line in lines:\n    row = cv2.resize(line, (3, 4))\n    row = np.linalg.norm(print(row))\n    row = np.sort(np.bincount(row))\n    row.append(int(line.strip()[3]) + len(row))\n    if len(row) > 3: row = [0] * 9\n    row = sorted_by(line)\nwith self.lock:\nwith open(line):\nclock = 3\n";
 
     /// What is known of some stacks, of which each was seen so often.
     fn known(at: At, stacks: &[(u32, Stack)]) -> Option<&'static str> {
@@ -430,6 +450,10 @@ mod tests {
         let of = |line: usize| known(At::Work, &[(20, LINES[line - 1])]);
         assert_eq!(of(3), Some("works on images (OpenCV)"));
         assert_eq!(of(4), Some("does linear algebra with NumPy on the CPU"));
+        let lock = |line| known(At::Work, &[(20, line)]);
+        let waits = Some("waits for a lock that another thread holds");
+        assert_eq!(lock(&[("/x/train.py", "main", 9)]), waits);
+        assert_eq!(lock(&[("/x/train.py", "main", 10)]), None);
         // Two that may take it, what nobody knows, and one line of Python, which may be one long call.
         assert_eq!([of(5), of(8), of(6)], [None; 3]);
         // Python's own, line by line; and less than half of it.

@@ -119,13 +119,13 @@ impl StackCounts {
     }
 
     /// What half of them are known by: the program's innermost frame, in the line's function, and what that calls, innermost first. Half of
-    /// those at the line have to be. Beside it, in how many lines they are.
+    /// those at the line have to be. Beside it, in how many lines they are, and how many.
     pub fn known_at<K: Copy + Eq + Hash>(
         &self,
         trace: &Trace,
         line: &LineShare,
         known: impl Fn(&Frame, &[&Frame]) -> Option<K>,
-    ) -> Option<(K, usize)> {
+    ) -> Option<(K, usize, u64)> {
         let mut by: FxHashMap<K, (u64, u64, FxHashSet<u32>)> = FxHashMap::default();
         for (&stack, &samples) in &self.stacks {
             let frames: Vec<&Frame> = trace.stacks().frames(stack).collect();
@@ -155,7 +155,7 @@ impl StackCounts {
         let (known, (all, there, lines)) = most;
         let is_most =
             all >= LEAST && 2 * all >= self.all && 2 * there >= line.samples.min(self.all);
-        is_most.then_some((known, lines.len()))
+        is_most.then_some((known, lines.len(), all))
     }
 
     /// "98 % of it in libnvrtc: compiling", "82 % of it in rand, called by main in add_gpu": what holds most of the stretches. Or two that

@@ -690,6 +690,37 @@ fn what_the_gpu_waits_for_is_told_by_the_function_of_a_library() {
     told(&loader(by_hand), 40).must_begin("|cutting CPU work|");
 }
 
+/// Copies of 3 ms each way beside 2 ms of kernels in each 10 ms: they go with the hook that makes them, where samples know it.
+#[test]
+fn activations_that_go_to_the_cpu_and_back_are_to_stay() {
+    let scene = |hook: &str| {
+        let hook = format!("/v/site-packages/torch/autograd/graph.py#{hook}");
+        let frames = [("/w/train.py", 20), (&*hook, 300)];
+        let mut scene = seen(&[(1, &frames, 40, true)]);
+        for at in (0..40).map(|i| i * 10_000_000) {
+            scene.kernel("gemm", 7, at + 1_000_000, at + 3_000_000);
+            scene.copy(Direction::D2H, 7, 100 << 20, at + 3_000_000, at + 6_000_000);
+            scene.copy(Direction::H2D, 7, 100 << 20, at + 6_000_000, at + 9_000_000);
+        }
+        scene
+    };
+    let found = sick(
+        "no-overlap",
+        &mut scene("save_on_cpu.__init__.<locals>.pack_to_cpu"),
+    );
+    found.title.must_have("(save_on_cpu)");
+    assert_eq!(found.cure, "keeping activations on the GPU");
+    // 39 rounds of 10 ms and 9 ms, without 40 of 2.01 ms each; the first ends at 16 us.
+    assert!(
+        (318_000_000..320_000_000).contains(&found.bound_ns),
+        "{}",
+        found.bound_ns
+    );
+    sick("no-overlap", &mut scene("_engine_run_backward"))
+        .title
+        .must_lack("save_on_cpu");
+}
+
 /// A hook looks at what a layer puts out by four lines, none of which holds most: the function is told at the line that holds
 /// most of it, and not where it is called.
 #[test]

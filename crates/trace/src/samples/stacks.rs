@@ -24,11 +24,21 @@ impl Stacks {
         self.stacks.id((caller, self.frames.id(frame.cut()))) + 1
     }
 
+    /// All frames.
+    pub fn all(&self) -> impl Iterator<Item = &Frame> {
+        let entries = &self.frames.entries;
+        (entries.first()..entries.len()).filter_map(|at| entries.get(at))
+    }
+
     /// The source files of all frames.
     pub fn files(&self) -> impl Iterator<Item = &str> {
-        let entries = &self.frames.entries;
-        let frames = (entries.first()..entries.len()).filter_map(|at| entries.get(at));
-        frames.map(|it| &*it.file)
+        self.all().map(|it| &*it.file)
+    }
+
+    /// Whether a package is among them, or none of the frames is known.
+    pub fn may_have(&self, package: &str) -> bool {
+        let mut files = self.files().map(short_file).peekable();
+        files.peek().is_none() || files.any(|it| it.starts_with(package))
     }
 
     /// The frames of a stack, innermost first: [`FRAMES_MAX`] at most.
