@@ -19,9 +19,6 @@ use trace::samples::short_file;
 /// Rules that tell of what stacks slow down, too.
 const SLOWED: &[Rule] = &[Rule::LaunchBound, Rule::SyncInLoop];
 
-/// A loss that is written down, say.
-const VALUE: u64 = 8;
-
 /// Whether a DataLoader loads in the process that launches.
 fn loads_alone(it: &Frame) -> bool {
     it.function.starts_with("_SingleProcessDataLoaderIter") && it.file.ends_with("dataloader.py")
@@ -332,7 +329,8 @@ impl HostWork {
                 let before = scope.comes_before(f, &gap).map(|it| it.bytes);
                 let most = pieces.iter().filter_map(fetches).chain(before).max();
                 work.on_fetched += if most.is_some() { sum } else { 0 };
-                work.on_data += if most > Some(VALUE) { sum } else { 0 };
+                // One value may be a loss that is written down.
+                work.on_data += if most > Some(8) { sum } else { 0 };
                 work.at.push((sum, Occurrence::Gap(f.index, gap.span)));
                 work.before.push((gap.span, gap.next));
             }
