@@ -19,17 +19,6 @@ use trace::samples::short_file;
 /// Rules that tell of what stacks slow down, too.
 const SLOWED: &[Rule] = &[Rule::LaunchBound, Rule::SyncInLoop];
 
-/// Whether a DataLoader loads in the process that launches.
-fn loads_alone(it: &Frame) -> bool {
-    it.function.starts_with("_SingleProcessDataLoaderIter") && it.file.ends_with("dataloader.py")
-}
-
-/// Whether a range is PyTorch's wait for the processes that load its batches.
-fn is_worker(scope: &Scope, name: NameId) -> bool {
-    let name = scope.trace.names().full(name);
-    name.contains("_MultiProcessingDataLoaderIter")
-}
-
 /// Whether a range hands frames to a video decoder of the GPU, which brings them in the layout that only such kernels read.
 fn is_decoder(scope: &Scope, name: &str) -> bool {
     let hands = name.starts_with("avcodec_") || name.starts_with("cuvid");
@@ -61,7 +50,7 @@ pub(super) fn sends_buffers(scope: &Scope) -> bool {
 fn cure_by_name(scope: &Scope, it: NameId, is_most: bool) -> Option<Cure> {
     let name = scope.trace.names().full(it);
     Some(match () {
-        () if is_worker(scope, it) => WORKERS,
+        () if name.contains("_MultiProcessingDataLoaderIter") => WORKERS,
         () if is_input(name) => INPUT,
         () if is_most && packs(name) && sends_buffers(scope) => BUFFERS,
         () if is_most && first_use::is_file_output(name) => OUTPUT,
@@ -101,7 +90,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let is_gil = line.is_some() && gil::is_held(scope.trace, scope.causes, &work.before);
     let searches = work.is_at(scope, "torch/nn/modules/conv.py", 2) && searches(scope, f);
     let known = (scope.sources(line.as_ref())).known(scope.trace, &work.seen, At::Work);
-    let alone = 2 * work.seen.filtered(scope.trace, loads_alone).all > work.seen.all;
+    let alone = work.seen.load_alone(scope.trace);
     let why = match (is_traced, is_gil, &line) {
         (true, ..) => Some("much of it taking stacks, as anomaly detection does".to_owned()),
         _ if searches => Some("most of it trying cuDNN's algorithms".to_owned()),
@@ -117,7 +106,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let bound = match is_traced || searches {
         // It also slows down launches, and waits behind each gradient or trial.
         true => f.idle_ns,
-        false => bound(f, idle, is_managed, on_fetched || awaits),
+        // Kernels wait for pages, too, and nobody knows how long.
+        false if is_managed => f.recorded_ns(),
+        // Syncs go with its work.
+        false if on_fetched || awaits => idle.max(f.idle_ns),
+        false => idle,
     };
     let beside = scope.beside(f, work.before.iter().map(|it| it.0), bound, Ns::MAX)
         + scope.ahead(f, bound, |gap| {
@@ -188,17 +181,6 @@ fn doing(name: Option<&str>, is_most: bool, part: f64) -> String {
         (Some(name), _) => format!(", {} of it in {name}", percent(part)),
         (None, true) => format!(", {} of it outside CUDA calls", percent(part)),
         _ => String::new(),
-    }
-}
-
-/// The most that is saved without idle time of the CPU's work.
-fn bound(f: &DeviceFigures, idle: Ns, is_managed: bool, on_fetched: bool) -> Ns {
-    match (is_managed, on_fetched) {
-        // Kernels wait for pages, too, and nobody knows how long.
-        (true, _) => f.recorded_ns(),
-        // Syncs go with its work.
-        (false, true) => idle.max(f.idle_ns),
-        (false, false) => idle,
     }
 }
 

@@ -6,7 +6,7 @@ use super::no_overlap::engines_of;
 use super::words::{every_kernels, seen_at};
 use super::{DeviceFigures, Finding, Occurrence, Rule, Says, Scope, longest_first};
 use super::{exchanges, launch_bound};
-use ::program::{At, operators_cure};
+use ::program::{At, Known, operators_cure};
 use activity::text::listed;
 use activity::units::{count, duration, percent};
 use activity::{Direction, Ns, Span, What};
@@ -46,10 +46,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         line = launch_bound::seen(scope, f).telling(scope.trace);
     }
     let known = (scope.sources(line.as_ref())).known(scope.trace, &waits.seen, At::Sync);
-    let (advice, change, cure) = match known {
-        Some(it) => (it.advice, it.change, it.cure),
-        None => waits.advice(is_each),
-    };
+    let (advice, change, cure) = Known::or(known, || waits.advice(is_each));
     let found = scope.found(f.span_ns, bound, &waits.longest_first());
     let by = waits.told();
     let of_op = by.as_deref().map_or("", operators_cure);

@@ -86,6 +86,14 @@ impl Known {
         rows.find(|it| it.keys.split(' ').any(is_it)).copied()
     }
 
+    /// What to do, the change of the source, and how that is called: what is known, else what others say.
+    pub fn or<T: FnOnce() -> (&'static str, &'static str, &'static str)>(
+        known: Option<Known>,
+        others: T,
+    ) -> (&'static str, &'static str, &'static str) {
+        known.map_or_else(others, |it| (it.advice, it.change, it.cure))
+    }
+
     /// What to do, how that is called, and the change of the source.
     pub fn cured(&self) -> (&'static str, &'static str, &'static str) {
         (self.advice, self.cure, self.change)

@@ -118,6 +118,15 @@ impl StackCounts {
         (written >= LEAST && 2 * written > self.all).then_some(most.0)
     }
 
+    /// Whether most are in a DataLoader that loads in the process that launches.
+    pub fn load_alone(&self, trace: &Trace) -> bool {
+        let is_its = |it: &Frame| {
+            it.file.ends_with("dataloader.py")
+                && it.function.starts_with("_SingleProcessDataLoaderIter")
+        };
+        2 * self.filtered(trace, is_its).all > self.all
+    }
+
     /// What half of them are known by: the program's innermost frame, in the line's function, and what that calls, innermost first. Half of
     /// those at the line have to be. Beside it, in how many lines they are, and how many.
     pub fn known_at<K: Copy + Eq + Hash>(
