@@ -69,7 +69,9 @@ fn imported(paths: &[Path<'_>]) -> Option<(String, u64)> {
 
 /// Whether a function's name tells nobody anything, as it hands on to another one or is a library's own.
 pub(super) fn is_inner(function: &str) -> bool {
-    is_wrapper(function) || function.split('.').any(|it| it.starts_with('_'))
+    // What "__getitem__" and its like are, Python says.
+    let is_own = |it: &str| it.starts_with('_') && !it.ends_with("__");
+    is_wrapper(function) || function.split('.').any(is_own)
 }
 
 /// Whether a function only hands on to another one.
