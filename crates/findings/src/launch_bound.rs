@@ -170,7 +170,10 @@ fn title(
 ) -> String {
     let [short, all] = [idle, idle + more].map(duration);
     let (part, lead) = (percent(f.part(idle + more)), leading(scope, f));
-    let before = names_kernel.then(|| before(scope, f)).unwrap_or_default();
+    let before = match names_kernel {
+        true => before(scope, f),
+        false => String::new(),
+    };
     let fused = match fused {
         0 => String::new(),
         fused => format!("; kernels shorter than a launch take {}", duration(fused)),

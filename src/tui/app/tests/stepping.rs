@@ -448,3 +448,36 @@ fn what_was_noticed_takes_no_keys_from_the_foot() {
     assert!(wide.starts_with(" 10.0 ms in view"), "{wide}");
     assert!(wide.contains("L longest gap"), "{wide}");
 }
+
+/// Ten rounds of 200 short kernels, 10 us of launching before each, and 1.5 ms of the CPU's own work behind them, a third of it of one name.
+#[test]
+fn the_cure_of_a_selected_gap_is_that_of_its_own_finding() {
+    let (mut scene, mut at) = (Scene::new(), 0);
+    for round in 0..10 {
+        for _ in 0..200 {
+            scene.call("cudaLaunchKernel", at, at + 900);
+            scene.kernel("k", 1, at + 6_000, at + 8_000);
+            at += 12_000;
+        }
+        let name = match round % 3 {
+            0 => "flatten".to_owned(),
+            _ => format!("other{round}x"),
+        };
+        scene.range(RangeKind::CpuOp, &name, 0, at, at + 1_500_000);
+        at += 1_500_000;
+    }
+    let mut app = App::of_trace(scene.trace(), None, gpus());
+    app.state.size = Size::new(120, 40);
+    app.prepare();
+    // Without a gap it is the headline's.
+    press(&mut app, "i");
+    let launches = screen(&mut app);
+    assert!(launches.contains("using a CUDA graph"), "{launches}");
+    press(&mut app, "iL");
+    let gap = screen(&mut app);
+    assert!(gap.contains("see finding 2"), "{gap}");
+    press(&mut app, "i");
+    let own = screen(&mut app);
+    let why = "finding 2: no prediction: what this saves is not known";
+    assert!(own.contains(why), "{own}");
+}
