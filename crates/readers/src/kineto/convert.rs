@@ -211,7 +211,14 @@ impl Converter {
             return self.gather.timeless(process);
         };
         let what = what(self, process, event, &args);
-        let correlation = number(args.correlation);
+        // Early profiles of ROCm have one number alone for a call and what it launches. Others mean operators by it.
+        let has_one = match what {
+            What::Call(_) => event.name.0.starts_with("hip"),
+            What::Kernel(_) | What::Copy(_) | What::Memset(_) => true,
+            _ => false,
+        };
+        let external = args.external.filter(|_| has_one);
+        let correlation = number(args.correlation.or(external));
         if let What::Call(call) = what {
             self.has_calls = true;
             self.gather

@@ -114,6 +114,7 @@ arguments! {
     context: Option<i64> = Number Context "context";
     stream: Option<i64> = Number Stream "stream";
     correlation: Option<i64> = Number Correlation "correlation" | "correlation_id";
+    external: Option<i64> = Number External "External id";
     bytes: Option<i64> = Number Bytes "bytes";
     registers: Option<i64> = Number Registers "registers per thread";
     shared: Option<i64> = Number Shared "shared memory";

@@ -103,6 +103,24 @@ fn tensorflows_launches_are_calls() {
     }
 }
 
+/// Calls of ROCm with nothing but an external id have what they launch by it. CUDA's mean the operator by that.
+#[test]
+fn what_rocm_launches_is_known_by_its_external_id() {
+    let linked = |call: &str, more: &str| {
+        let event = |cat: &str, name: &str, args: &str| {
+            format!(
+                r#"{{"ph":"X","cat":"{cat}","name":"{name}","pid":1,"tid":1,"ts":5,"dur":2,"args":{{"External id":30{args}}}}}"#
+            )
+        };
+        let kernel = event("kernel", "f", r#","device":0,"stream":0"#);
+        let call = event("cuda_runtime", call, more);
+        count(&format!("[{call},{kernel}]"), "correlation: 30")
+    };
+    assert_eq!(linked("hipLaunchKernel", ""), 2);
+    assert_eq!(linked("hipLaunchKernel", r#","correlation":7"#), 1);
+    assert_eq!(linked("cudaLaunchKernel", ""), 1);
+}
+
 /// A trace of XLA as `jax.profiler` writes it: modules lie over the streams again, and the names come last.
 #[test]
 fn traces_of_xla_and_tensorflow_have_operations() {
