@@ -113,6 +113,9 @@ enum TableRow {
     Heading(String),
 }
 
+/// So many columns of a name are told at least where shortest and longest times would leave fewer.
+const NAME_LEAST: usize = 20;
+
 impl Table {
     pub(super) fn new(header: impl IntoIterator<Item: Into<String>>) -> Self {
         Table {
@@ -182,15 +185,23 @@ impl Table {
 
     /// The lines, the header first; columns that are empty in every row are left out.
     pub(super) fn lines(&self, width: usize) -> Vec<String> {
-        let columns = self.used();
+        let mut columns = self.used();
         let all = || std::iter::once(&self.header).chain(self.cells());
         let width_of = |column: usize| {
             let widths = all().filter_map(|row| Some(row.get(column)?.width()));
             widths.max().unwrap_or(0)
         };
-        let right: usize = columns[1..].iter().map(|&c| width_of(c) + INDENT).sum();
-        let room = width.saturating_sub(right + INDENT).max(8);
-        let first = width_of(0).min(room);
+        let room = |columns: &[usize]| {
+            let right: usize = columns[1..].iter().map(|&c| width_of(c) + INDENT).sum();
+            width.saturating_sub(right + INDENT).max(8)
+        };
+        // A name that stays whole tells more.
+        for extreme in ["min", "max"] {
+            if room(&columns) < NAME_LEAST.min(width_of(0)) {
+                columns.retain(|&it| self.header[it] != extreme);
+            }
+        }
+        let first = width_of(0).min(room(&columns));
         let line = |row: &Vec<String>| {
             let cell = |c: usize| row.get(c).map_or("", String::as_str);
             let mut line = " ".repeat(INDENT);
@@ -262,6 +273,22 @@ mod tests {
             ]
         );
         assert!(table.lines(80)[1].contains("a_kernel_with_a_long_name"));
+        // Of a name that few columns are left for the table tells more than of its shortest and longest times.
+        let mut times = Table::new(["name", "mean", "min", "max", "class"]);
+        times.row(
+            [
+                "fused_ffn_kernel_fp16",
+                "3.07 ms",
+                "1.06 ms",
+                "5.55 ms",
+                "memory",
+            ]
+            .map(str::to_owned),
+        );
+        assert_eq!(
+            times.lines(50)[1],
+            "  fused_ffn_kernel_fp16  3.07 ms  5.55 ms  memory"
+        );
         for width in 0..40 {
             table.lines(width);
         }

@@ -111,6 +111,10 @@ pub(super) fn latency(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
             }
         ),
         cure: if room.is_some() { "more blocks" } else { "" },
+        says: room.map(|room| {
+            let of_it = configs::kernel_time(scope, f).of_it(taken);
+            Says::of_kernels(f, format!("{of_it} in {}, {room}", name(scope, most)))
+        }),
         change: match is_attention {
             true => scope.change("causal", line.as_ref()),
             false => Vec::new(),

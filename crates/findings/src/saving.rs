@@ -122,7 +122,7 @@ pub(crate) fn predict(findings: &mut Vec<Finding>, whatif: Result<&WhatIf<'_>, &
             is_named(f) && f.saving_ns.is_none() && most.is_some_and(|most| f.bound_ns > 2 * most);
         f.gain.is_some() || is_far || most.is_some() && f.inside_ns > most
     };
-    findings.sort_by_key(|f| Reverse((f.severity, is_first(f))));
+    findings.sort_by_key(|f| Reverse((f.rank(), is_first(f))));
 }
 
 /// What is lost in what the replay cannot explain, and in what two runs differ by.

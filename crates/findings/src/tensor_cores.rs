@@ -52,9 +52,13 @@ fn without_tensor<'a>(
         blocks > 0 && blocks < u64::from(sms.div_ceil(10)) || it.usual < MOMENT
     };
     let named = |it: &&&Config| is_fp32(full(scope, it)) && idles(it, 0.0) && !is_moment(it);
-    let (of, how) = match is_much(&counted) {
+    let (of, how): (Vec<&Config>, _) = match is_much(&counted) {
+        // Those that counters call limited by something else multiply so, too.
         true => (
-            counted,
+            all.iter()
+                .filter(|it| is_counted(it) || named(it))
+                .copied()
+                .collect(),
             "tensor cores are idle while kernels multiply matrices",
         ),
         false => (

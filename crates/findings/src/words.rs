@@ -273,8 +273,13 @@ impl Finding {
     }
 
     /// What stands first: warnings, of a job the late rank, and what could save most.
-    pub fn order(&self) -> Reverse<(Severity, bool, Ns)> {
-        Reverse((self.severity, self.gain.is_some(), self.weight()))
+    pub fn order(&self) -> Reverse<((bool, Severity), bool, Ns)> {
+        Reverse((self.rank(), self.gain.is_some(), self.weight()))
+    }
+
+    /// Warnings stand first, and what is of the machine, not of the program, last.
+    pub(super) fn rank(&self) -> (bool, Severity) {
+        (self.rule != Rule::Machine, self.severity)
     }
 
     /// What it is predicted to save, else its bound, or what of that lies in the time looked at.

@@ -292,6 +292,8 @@ fn a_kernel_near_no_peak_whose_grid_leaves_room_needs_more_blocks() {
     let it = of(118, "bodyForce");
     it.title.must_have("; 118 blocks for 132 SMs");
     assert_eq!(it.cure, "more blocks");
+    let says = it.says.expect("it leads").why;
+    says.must_begin("all in bodyForce, 118 blocks for 132 SMs");
     it.advice.must_have("cut the work finer");
     // A grid that fills all places, and a library's own choice.
     for (blocks, name) in [(2_904, "bodyForce"), (118, "nvjet_sm90_a")] {
