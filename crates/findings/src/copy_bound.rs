@@ -68,16 +68,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         at.clone().map(|it| it.0),
         is_of_fsdp,
     ) > 0.5;
-    let (which, change) = match of_fsdp {
-        true => {
-            advice = FSDP.to_owned();
-            (
-                which + ", and bring FSDP's parameters from the CPU's memory",
-                OFFLOAD,
-            )
-        }
-        false => (which, ""),
-    };
+    let (mut which, change) = (which, if of_fsdp { OFFLOAD } else { "" });
+    if of_fsdp {
+        advice = FSDP.to_owned();
+        which += ", and bring FSDP's parameters from the CPU's memory";
+    }
     let at = at.map(|&(place, span, _)| (span.len(), Occurrence::Row(place)));
     Some(Finding {
         title: format!(

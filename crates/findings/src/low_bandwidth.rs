@@ -63,6 +63,5 @@ fn slow(scope: &Scope, f: &DeviceFigures, direction: Direction) -> Option<Findin
 fn link(scope: &Scope, f: &DeviceFigures, direction: Direction) -> Option<f64> {
     let info = &scope.trace.devices()[f.index].info;
     let is_known = info.capability.0 > 0 || scope.has_name(is_of_hopper);
-    let is_to_host = matches!(direction, Direction::H2D | Direction::D2H);
-    uploads::link_of(info).filter(|_| is_known && is_to_host)
+    uploads::link_of(info).filter(|_| is_known && direction != Direction::P2P)
 }

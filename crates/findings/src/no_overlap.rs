@@ -193,8 +193,7 @@ fn advice(scope: &Scope, f: &DeviceFigures, computes: bool) -> &'static str {
 fn has_nothing_beside(scope: &Scope, f: &DeviceFigures, computes: bool) -> bool {
     // Of a scenario it is known which way is the way back.
     let has_one_batch = match (computes, scope.planned) {
-        (true, None) => has_one_batch(scope, f) || are_once(scope, f),
-        (true, Some(_)) => has_one_batch(scope, f),
+        (true, planned) => has_one_batch(scope, f) || planned.is_none() && are_once(scope, f),
         (false, Some(planned)) => declared::has_way_back(planned),
         (false, None) => [f.h2d.count, f.d2h.count].iter().any(|&n| n < 2),
     };

@@ -3,7 +3,7 @@
 //! PyTorch's `foreach` updates all parameters with one `multi_tensor_apply_kernel` for each operation of the formula, so that each reads and writes them
 //! anew; `fused=True` makes one kernel of these (torch.optim's docs, 2.11).
 
-use super::limits::time;
+use super::limits::{full, time};
 use super::optimizer::FUSED;
 use super::{Finding, Says, Scope, Severity, configs};
 use activity::Ns;
@@ -66,19 +66,25 @@ fn several(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if !cases::PASSES_MIN.is_reached_by(all.len()) || !configs::is_worth(scope, f, taken) {
         return None;
     }
-    let (name, inside) = stepped(scope, f, &all)?;
+    let has = |word: &str| all.iter().any(|it| full(scope, it).contains(word));
+    let is_adams = has("TernaryOpScalar") && has("PointwiseOpScalarList");
+    let is_fused = |name: &str| FUSED.split(' ').any(|it| it == name);
     // Others of its kind clip slopes, or keep means of parameters.
-    if 2 * inside < taken || !FUSED.split(' ').any(|it| it == name) {
-        return None;
-    }
+    let name = match stepped(scope, f, &all) {
+        Some((name, inside)) if 2 * inside >= taken && is_fused(&name) => name,
+        None if is_adams => "Adam or AdamW".to_owned(),
+        _ => return None,
+    };
     let longest = all.iter().map(|it| it.row.total_ns).max().unwrap_or(0);
     let part = configs::kernel_time(scope, f);
+    let title = format!(
+        "{name} goes through all parameters once for each part of its formula: {}",
+        part.words(taken),
+    );
+    let name = name.replace(" or ", "|torch.optim.");
     Some(Finding {
         severity: Severity::Info,
-        title: format!(
-            "{name} goes through all parameters once for each part of its formula: {}",
-            part.words(taken),
-        ),
+        title,
         advice: format!(
             "{}Make it with fused=True: one kernel then reads and writes each parameter once.",
             configs::first(f)
