@@ -84,10 +84,18 @@ pub fn promise(verdicts: &mut [Verdict], findings: &[Finding]) {
 pub fn is_beside(bound: Bound, rule: Rule) -> bool {
     let moves = [Rule::Offloading, Rule::PageMigration, Rule::RoundTrips];
     match bound {
-        Bound::Host => (rule.speeds_kernels() || rule.saves_copies()) && !moves.contains(&rule),
-        Bound::Launch | Bound::Sync => rule.speeds_kernels(),
+        Bound::Host => {
+            let speeds = rule.speeds_kernels() || rule.saves_copies();
+            is_of_ranks(rule) || speeds && !moves.contains(&rule)
+        }
+        Bound::Launch | Bound::Sync => is_of_ranks(rule) || rule.speeds_kernels(),
         _ => false,
     }
+}
+
+/// Whether a rule's cure lies with what ranks hand to one another.
+fn is_of_ranks(rule: Rule) -> bool {
+    rule == Rule::ExposedCommunication
 }
 
 /// The finding that a headline of what bounds the whole ends with: the first one, or one that cures just that and
@@ -101,7 +109,8 @@ fn of_class<'f>(whole: &Verdict, findings: &'f [Finding]) -> Option<&'f Finding>
     let is_of = |it: &&Finding| match bound {
         Bound::Compute | Bound::Memory => it.rule.speeds_kernels(),
         Bound::Copy => it.rule.saves_copies(),
-        Bound::Peer => matches!(it.rule, Rule::ExposedCommunication | Rule::ThroughHost),
+        Bound::Peer => is_of_ranks(it.rule) || it.rule == Rule::ThroughHost,
+        Bound::Launch | Bound::Sync => !is_beside(bound, it.rule),
         _ => !it.rule.speeds_kernels(),
     };
     let own = findings.iter().filter(is_of).max_by_key(|it| it.weight());
@@ -126,6 +135,9 @@ fn of_class<'f>(whole: &Verdict, findings: &'f [Finding]) -> Option<&'f Finding>
     let speeds = told.rule.speeds_kernels() || told.rule == Rule::OwnKernels;
     let is_beside = bound == Bound::Copy && speeds;
     let is_other = is_other || is_beside && told.weight() < whole.cost_ns;
+    // Nor do late ranks make this one idle.
+    let is_stall = matches!(bound, Bound::Launch | Bound::Sync);
+    let is_other = is_other || is_stall && is_of_ranks(told.rule);
     (!is_other).then_some(told)
 }
 

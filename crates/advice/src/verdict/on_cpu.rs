@@ -271,14 +271,14 @@ impl Work {
         let all = self.span.len().max(self.time());
         let part = share(told, all);
         (part >= BOUND_MIN).then(|| {
-            let of = ["CPU's", "threads' added"][usize::from(all > self.span.len())];
-            let (part, all) = (percent(part), duration(all));
-            let name = quoted(&most.1.name);
+            let of = match all > self.span.len() {
+                true => format!("{}, all threads' together,", duration(all)),
+                false => format!("the CPU's {}", duration(all)),
+            };
+            let (part, name) = (percent(part), quoted(&most.1.name));
             match is_first {
-                true => format!(
-                    "{part} of the {of} {all} is in the first {name}, likely making the context"
-                ),
-                false => format!("{part} of the {of} {all} is in {name}"),
+                true => format!("{part} of {of} is in the first {name}, likely making the context"),
+                false => format!("{part} of {of} is in {name}"),
             }
         })
     }

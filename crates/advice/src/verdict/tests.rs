@@ -1689,6 +1689,29 @@ fn what_a_headline_adds_of_another_thing_says_so() {
     assert_eq!(text, "waiting for untraced CPU work, mostly before softmax");
 }
 
+/// Who waits for other ranks is told whom to find, and who idles by itself is not.
+#[test]
+fn ranks_that_wait_are_no_cure_of_ones_own_idle_time() {
+    let waits = Finding {
+        rule: Rule::ExposedCommunication,
+        bound_ns: 400,
+        gain: Some("record every rank".to_owned()),
+        ..Finding::default()
+    };
+    let gain = |bound_by| {
+        let mut verdicts = [Verdict {
+            bound_by,
+            ..Verdict::default()
+        }];
+        promise(&mut verdicts, std::slice::from_ref(&waits));
+        verdicts[0].gain.clone()
+    };
+    for stalls in [Bound::Host, Bound::Launch, Bound::Sync] {
+        assert_eq!(gain(stalls), None, "{stalls:?}");
+    }
+    assert_eq!(gain(Bound::Peer).as_deref(), Some("record every rank"));
+}
+
 #[test]
 fn a_step_in_which_torch_compiles_again_is_told_what_to_change() {
     let told = |range| {

@@ -80,7 +80,7 @@ fn ops_of_tensorflow_count_in_all_of_its_rows() {
     // 4 and 5 ms of 13.
     assert_eq!(
         told("MatMul").as_deref(),
-        Some("69 % of the threads' added 13.0 ms is in `MatMul`")
+        Some("69 % of 13.0 ms, all threads' together, is in `MatMul`")
     );
     // 5 of the 9 ms of one thread.
     assert_eq!(
