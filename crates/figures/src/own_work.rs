@@ -160,7 +160,8 @@ pub fn own_steps(trace: &Trace, all: &StackCounts) -> Option<StackCounts> {
     (its.all > 0 && !names.any(|it| it.contains("multi_tensor_apply"))).then_some(its)
 }
 
-/// What part of the time of these operations was asked for in ranges of such names.
+/// What part of the time of these operations was asked for in ranges of such names. Those whose call lies before the recording tell
+/// nothing.
 pub fn part_in(
     trace: &Trace,
     graph: &Graph,
@@ -176,8 +177,10 @@ pub fn part_in(
     for place in at {
         let time = trace.lanes()[place.0].span(place.1).len();
         let call = graph.call_at(place);
-        let names = (call != NONE).then(|| around.call(graph, call));
-        let is_inside = names.unwrap_or_default().into_iter().any(is_such);
+        if call == NONE {
+            continue;
+        }
+        let is_inside = around.call(graph, call).into_iter().any(is_such);
         inside += if is_inside { time } else { 0 };
         all += time;
     }
