@@ -940,6 +940,20 @@ fn kernels_that_were_launched_and_left_no_record_did_run() {
     };
     let missing = "the GPU's records are missing: kernels were launched, but none was recorded";
     assert_eq!(told("cudaLaunchKernel", 0), missing);
+    // Their records are there, and say nothing of when.
+    let mut scene = Scene::new();
+    scene.call("cudaLaunchKernel", 0, 90_000);
+    let health = activity::Health {
+        no_timestamp: 3,
+        ..activity::Health::default()
+    };
+    let batch = Batch {
+        health: Some(health),
+        ..Batch::default()
+    };
+    let mut trace = scene.trace();
+    trace.apply(batch);
+    nothing_ran(&trace).must_begin("kernels were launched, but their records have no times");
     for (name, code) in [
         ("cudaLaunchKernel", 700),
         ("cudaLaunchHostFunc", 0),

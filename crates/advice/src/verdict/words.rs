@@ -37,7 +37,10 @@ pub fn nothing_ran(trace: &Trace) -> &'static str {
             "cuptop watched this program from outside, so it recorded no kernels or copies"
         }
         _ if trace.operations_extent().is_none() && failed::has_launched(trace) => {
-            "the GPU's records are missing: kernels were launched, but none was recorded"
+            match trace.health().no_timestamp {
+                0 => "the GPU's records are missing: kernels were launched, but none was recorded",
+                _ => "kernels were launched, but their records have no times: record again",
+            }
         }
         _ => match trace.processes().iter().find_map(|it| it.info.has_tensors) {
             Some(true) => {
