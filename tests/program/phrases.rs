@@ -21,7 +21,10 @@ const CHAPTERS: &[(&str, &[&str])] = &[
             "crates/causes/src/idle/words.rs",
         ],
     ),
-    ("Findings and their cures", &["crates/findings/src"]),
+    (
+        "Findings and their cures",
+        &["crates/findings/src", "crates/program/src/cures.rs"],
+    ),
     (
         "Predictions, refused edits, and what predictions rest on",
         &[

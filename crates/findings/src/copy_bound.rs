@@ -28,8 +28,7 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
         && !no_overlap::has_one_batch(scope, f);
     // Copies of pageable memory have a cure of their own.
     let pageable = scope.copies(f).iter().filter(|it| it.2.is_pageable());
-    let pageable = pageable.map(|it| it.1);
-    let is_pageable = Span::union_len(pageable.collect()) * 2 >= alone;
+    let is_pageable = 2 * Span::union_len(pageable.map(|it| it.1).collect()) >= alone;
     // TensorFlow swaps tensors by its own choice, and hides some of it.
     let swaps = scope.has_name(|it| it.contains("_CopyFromGpuToHost"))
         && cases::LARGE_SHARE.is_reached_by(f.part(alone));
@@ -60,17 +59,11 @@ pub(super) fn check(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     if are_apart && !swaps {
         advice += " H2D and D2H copies never run at once: copy one batch back while the next one goes, on two streams.";
     }
-    let copies = scope.copies(f).iter();
-    let at = copies.filter(|it| directions.contains(&it.2.direction));
-    let of_fsdp = part_in(
-        scope.trace,
-        scope.causes.graph(),
-        at.clone().map(|it| it.0),
-        is_of_fsdp,
-    ) > 0.5;
-    let (mut which, change) = (which, if of_fsdp { OFFLOAD } else { "" });
-    if of_fsdp {
-        advice = FSDP.to_owned();
+    let at = (scope.copies(f).iter()).filter(|it| directions.contains(&it.2.direction));
+    let (graph, places) = (scope.causes.graph(), at.clone().map(|it| it.0));
+    let (mut which, mut change) = (which, "");
+    if part_in(scope.trace, graph, places, is_of_fsdp) > 0.5 {
+        (advice, change) = (FSDP.to_owned(), OFFLOAD);
         which += ", and bring FSDP's parameters from the CPU's memory";
     }
     let at = at.map(|&(place, span, _)| (span.len(), Occurrence::Row(place)));

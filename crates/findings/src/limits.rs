@@ -138,10 +138,8 @@ fn above_roof(scope: &Scope, it: &Config) -> &'static str {
 /// Kernels of one's own at the speed of memory that take most of the time. Elementwise ones in rows are to be fused.
 pub(super) fn memory(scope: &Scope, f: &DeviceFigures) -> Option<Finding> {
     let mut all = sampled(scope, f)?;
-    all.retain(|it| {
-        let name = full(scope, it);
-        it.row.class == Class::Memory && !is_elementwise(name) && !is_of_library(name)
-    });
+    let is_told = |it: &str| is_elementwise(it) || is_of_library(it) || it.contains("multi_tensor");
+    all.retain(|it| it.row.class == Class::Memory && !is_told(full(scope, it)));
     let (took, most) = (time(&all), *all.first()?);
     // A lesson's kernels are what it teaches.
     let is_lesson = scope.planned.is_some() || scope.trace.source.simulated;
@@ -403,9 +401,8 @@ fn fusing(scope: &Scope, ran: &[(super::At, Ns, usize)]) -> (String, [&'static s
     let own = match scope.framework() {
         Framework::PyTorch => {
             let at = ran.iter().map(|it| it.0);
-            part_in(scope.trace, scope.causes.graph(), at, |it| {
-                it.to_lowercase().contains("optim")
-            })
+            let is_its = |it: &str| it.to_lowercase().contains("optim");
+            part_in(scope.trace, scope.causes.graph(), at, is_its)
         }
         _ => 0.0,
     };

@@ -44,7 +44,7 @@ const COMPILER: &str = "the driver's compiler of PTX: build for this GPU (nvcc -
 const SINCE_MAX: Ns = 20_000_000;
 
 /// How ranges begin that are around others and do nothing themselves: steps, TensorFlow's calls and executors; and one without a name.
-const WRAPPERS: &str = "ProfilerStep EagerKernelExecute EagerExecute EagerLocalExecute TFE_Py_ ExecutorState:: train_function ?";
+const WRAPPERS: &str = "ProfilerStep EagerKernelExecute EagerExecute EagerLocalExecute TFE_Py_ ExecutorState:: ExecutorDoneCallback train_function ?";
 
 /// What goes by one name on a thread.
 #[derive(Default)]
