@@ -180,10 +180,10 @@ fn title(
     };
     match short == all {
         true => format!(
-            "{lead}the GPU is idle for {all} ({part}) in gaps under 1 ms between operations{before}{fused}"
+            "{lead} idle for {all} ({part}) in gaps under 1 ms between operations{before}{fused}"
         ),
         false => format!(
-            "{lead}the GPU is idle for {all} ({part}) between operations: {short} in launching, {} in other CPU work{before}{fused}",
+            "{lead} idle for {all} ({part}) between operations: {short} in launching, {} in other CPU work{before}{fused}",
             duration(more)
         ),
     }
@@ -198,9 +198,13 @@ fn lead(scope: &Scope, f: &DeviceFigures) -> Ns {
 
 fn leading(scope: &Scope, f: &DeviceFigures) -> String {
     let time = lead(scope, f);
-    let is_worth = cases::WORTH_SHARE.is_reached_by(f.part(time));
-    let told = is_worth.then(|| format!("after {} without work ", duration(time)));
-    told.unwrap_or_default()
+    match cases::WORTH_SHARE.is_reached_by(f.part(time)) {
+        true => format!(
+            "the GPU has no work for the first {}, then is",
+            duration(time)
+        ),
+        false => "the GPU is".to_owned(),
+    }
 }
 
 /// What kernels take that are shorter than a launch.

@@ -196,7 +196,7 @@ impl Finding {
     }
 
     /// "13.4 to 18.1 ms", "up to 18.1 ms": what is estimated, in one step, where steps were looked at.
-    fn between(&self) -> Option<String> {
+    pub fn between(&self) -> Option<String> {
         // By themselves those kernels save no more than they take.
         let most = self.tried_first.unwrap_or(Ns::MAX).min(self.bound_ns);
         let of_step = |time: Ns| self.of_step(time.min(most));

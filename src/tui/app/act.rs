@@ -225,8 +225,8 @@ impl App {
             let selected = state.focus.selection.item.span();
             let told = selected.and_then(|it| state.told_by(it));
             if let Some((at, finding)) = told {
-                match prediction::why_not_drawn(finding, in_step) {
-                    Some(why) => state.say(format!("finding {}: {why}", at + 1)),
+                match prediction::says_why_not(at, finding, in_step) {
+                    Some(why) => state.say(why),
                     None => state.predict(|_| Some(at)),
                 }
                 return;

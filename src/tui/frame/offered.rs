@@ -2,7 +2,7 @@
 
 use crate::tui::action::Action;
 use crate::tui::state::prediction::{is_shown, told, why_not_drawn};
-use crate::tui::state::{RowKind, Run, Scope, State, Status, has_lines};
+use crate::tui::state::{LineKind, RowKind, Run, Scope, State, Status, has_lines};
 use crate::tui::view::Views;
 use activity::feed::Outcome;
 use trace::SourceKind;
@@ -49,6 +49,9 @@ pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static 
         A::Counters if run.trace.hardware().is_empty() => "no hardware counters in this trace",
         A::Troubles if state.model.troubles.is_empty() => match run.status {
             Status::Ended(Outcome::Failed(_)) => "the run failed: the log says why",
+            _ if state.messages.log.count(LineKind::Warning) > 0 => {
+                "no error, loss or race is known; 4 has the warnings"
+            }
             _ => "no error, loss or race is known; 3 has what costs time",
         },
         A::Predict if !has_prediction(state, views) => {

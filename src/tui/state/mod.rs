@@ -245,13 +245,13 @@ impl State {
         let other = answer.zip(headlines).filter(|it| Some(it.1) != at);
         let in_step = step.is_some();
         let why =
-            other.and_then(|(it, at)| prediction::why_not_drawn(it.findings.get(at)?, in_step));
+            other.and_then(|(it, at)| prediction::says_why_not(at, it.findings.get(at)?, in_step));
         if let Some(Err(reason)) = opened {
             self.say(reason);
         } else if let Some(at) = at.filter(|_| several) {
             self.focus.prediction.number(at + 1);
-            if let Some((why, first)) = why.zip(headlines) {
-                self.say(format!("finding {}: {why}", first + 1));
+            if let Some(why) = why {
+                self.say(why);
             }
         }
     }

@@ -79,9 +79,25 @@ pub fn why_not_drawn(finding: &Finding, in_step: bool) -> Option<&'static str> {
         None if finding.is_no_matter_of_time() => {
             Some("no prediction: what this finding tells of costs no time")
         }
+        None if finding.estimated.is_some() => Some(ESTIMATED),
         None => Some("no prediction: what this saves is not known"),
         reason => reason,
     }
+}
+
+/// Of what has an estimate, which no replay can draw.
+const ESTIMATED: &str = "estimated by the card's rates, not replayed";
+
+/// The same of the finding `at` a place in the list: which it is, and what is estimated of it.
+pub fn says_why_not(at: usize, finding: &Finding, in_step: bool) -> Option<String> {
+    let why = why_not_drawn(finding, in_step)?;
+    let estimate = finding.between().filter(|_| why == ESTIMATED);
+    let of = match finding.step {
+        Some(_) => " a step",
+        None => "",
+    };
+    let amount = estimate.map_or_else(String::new, |time| format!(": {time}{of}"));
+    Some(format!("finding {}: {why}{amount}", at + 1))
 }
 
 /// Whether something can be shown of a finding in what is in view.
@@ -393,6 +409,24 @@ mod tests {
         assert_eq!(why(&found[1]), None);
         let unknown = "no prediction: what this saves is not known";
         assert_eq!(why(&found[0]), Some(unknown));
+        // What has an estimate is known: 12 to 14 ms in each of two steps.
+        let estimated = Finding {
+            estimated: Some([24_000_000, 28_000_000]),
+            bound_ns: 30_000_000,
+            step: Some(OfSteps {
+                one: 50_000_000,
+                all: 100_000_000,
+                of: 2,
+                ..OfSteps::default()
+            }),
+            ..found[0].clone()
+        };
+        let said = says_why_not(0, &estimated, false);
+        let known =
+            "finding 1: estimated by the card's rates, not replayed: 12.0 to 14.0 ms a step";
+        assert_eq!(said.as_deref(), Some(known));
+        let near = says_why_not(1, &found[0], false);
+        assert_eq!(near, Some(format!("finding 2: {unknown}")));
         let cold = of(Rule::ColdStart, "warming up");
         let moved = "no prediction: a warm-up saves the program no time";
         assert_eq!(why(&cold), Some(moved));

@@ -29,19 +29,20 @@ pub(super) fn waits(ranks: &JobAnalysis, devices: &[DeviceFigures]) -> Option<St
         _ => "other ranks",
     };
     let few = few(ranks.split.waits[at].iter().map(|it| it.exposed).collect());
+    let all = ranks.split.sums[at].judged;
     Some(format!(
         "{} waits for {whom} in collectives for {} of the {} that its GPU works{}",
         printable(&ranks.ranks[at].name),
         duration(time),
         duration(f.busy_ns),
-        few.map_or_else(String::new, |(few, all)| format!(
-            ", nearly all of it in {few} of {all}"
+        few.map_or_else(String::new, |few| format!(
+            ", nearly all of it in {few} of {all} collectives"
         )),
     ))
 }
 
 /// How few of so many waits hold nine tenths of their time, where that is a tenth of them at most: no steady lateness.
-fn few(mut waits: Vec<Ns>) -> Option<(usize, usize)> {
+fn few(mut waits: Vec<Ns>) -> Option<usize> {
     waits.sort_unstable_by_key(|it| Reverse(*it));
     let all: Ns = waits.iter().sum();
     let mut so_far = 0;
@@ -50,7 +51,7 @@ fn few(mut waits: Vec<Ns>) -> Option<(usize, usize)> {
         10 * so_far >= 9 * all
     });
     let few = most.map_or(0, |at| at + 1);
-    (all > 0 && 10 * few <= waits.len()).then_some((few, waits.len()))
+    (all > 0 && 10 * few <= waits.len()).then_some(few)
 }
 
 #[cfg(test)]
@@ -62,7 +63,7 @@ mod tests {
         // 132 + 28 of 168 ms in two of 30 waits; and as much in each of thirty.
         let mut waits = vec![285_714; 28];
         waits.extend([28_000_000, 132_000_000]);
-        assert_eq!(few(waits), Some((2, 30)));
+        assert_eq!(few(waits), Some(2));
         assert_eq!(few(vec![5_600_000; 30]), None);
         assert_eq!(few(vec![1, 2]), None);
         assert_eq!(few(Vec::new()), None);

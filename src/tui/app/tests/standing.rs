@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::tui::action::Action;
+use crate::tui::frame::why_not;
 use crate::tui::state::StartNotice;
 use crate::tui::{Theme, render, tests::text};
 
@@ -107,6 +108,20 @@ fn a_failed_expectation_stands_in_every_view() {
         all.contains("errors, losses, races") && all.contains("SIMULATED: no GPU"),
         "{all}"
     );
+}
+
+#[test]
+fn the_key_for_errors_points_to_warnings_in_the_log() {
+    let mut app = app();
+    app.state.model.troubles = Vec::new();
+    let why = |app: &App| why_not(Action::Troubles, &app.state, &app.views).unwrap_or_default();
+    assert!(why(&app).ends_with("3 has what costs time"));
+    app.state.messages.said(&StartNotice {
+        is_warning: true,
+        is_race: false,
+        text: "no Python lines".to_owned(),
+    });
+    assert!(why(&app).ends_with("4 has the warnings"));
 }
 
 #[test]
