@@ -198,13 +198,9 @@ fn lead(scope: &Scope, f: &DeviceFigures) -> Ns {
 
 fn leading(scope: &Scope, f: &DeviceFigures) -> String {
     let time = lead(scope, f);
-    match cases::WORTH_SHARE.is_reached_by(f.part(time)) {
-        true => format!(
-            "the GPU has no work for the first {}, then is",
-            duration(time)
-        ),
-        false => "the GPU is".to_owned(),
-    }
+    let is_worth = cases::WORTH_SHARE.is_reached_by(f.part(time));
+    let first = is_worth.then(|| format!(" has no work for the first {}, then", duration(time)));
+    format!("the GPU{} is", first.unwrap_or_default())
 }
 
 /// What kernels take that are shorter than a launch.
