@@ -49,10 +49,13 @@ const COPIES_TOLD: u64 = 4;
 pub(in crate::verdict) const ALONE: &str = "copies without a kernel beside them take";
 
 impl Told<'_> {
-    /// What copies take of a GPU that computes, while no kernel runs.
+    /// What copies take of a GPU that computes, while no kernel runs. Of those that mostly run beside kernels it is the first and the last.
     pub(super) fn copies_alone(&self) -> Option<String> {
-        let alone = share(self.split.copying - self.split.both, self.split.whole());
-        let is_told = self.bound == Bound::Compute && cases::LARGE_SHARE.is_reached_by(alone);
+        let (free, hidden) = (self.split.copying - self.split.both, self.split.both);
+        let alone = share(free, self.split.whole());
+        let is_told = self.bound == Bound::Compute
+            && free > hidden
+            && cases::LARGE_SHARE.is_reached_by(alone);
         let (part, of) = (percent(alone), self.whole());
         is_told.then(|| format!("{ALONE} {part} of {of}"))
     }
