@@ -50,7 +50,7 @@ pub fn why_not(action: Action, state: &State, views: &Views) -> Option<&'static 
         A::Troubles if state.model.troubles.is_empty() => match run.status {
             Status::Ended(Outcome::Failed(_)) => "the run failed: the log says why",
             _ if state.messages.log.count(LineKind::Warning) > 0 => {
-                "no error, loss or race is known; 4 has the warnings"
+                "no error, loss or race is known; the log has a warning (tab)"
             }
             _ => "no error, loss or race is known; 3 has what costs time",
         },

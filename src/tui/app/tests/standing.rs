@@ -121,7 +121,7 @@ fn the_key_for_errors_points_to_warnings_in_the_log() {
         is_race: false,
         text: "no Python lines".to_owned(),
     });
-    assert!(why(&app).ends_with("4 has the warnings"));
+    assert!(why(&app).ends_with("the log has a warning (tab)"));
 }
 
 #[test]
