@@ -165,7 +165,12 @@ fn what_may_not_be_read_or_written_is_named() {
     };
     set(folder.path(), 0o755);
     let program = folder.path().join("cuptop");
-    std::fs::copy(env!("CARGO_BIN_EXE_cuptop"), &program).expect("copied");
+    // By another process: a child that another test starts meanwhile would hold it open for writing, and no program starts then.
+    let copied = Command::new("cp")
+        .arg(env!("CARGO_BIN_EXE_cuptop"))
+        .arg(&program)
+        .status();
+    assert!(copied.is_ok_and(|it| it.success()));
     set(&program, 0o755);
     let closed = folder.path().join("closed");
     std::fs::create_dir(&closed).expect("made");
