@@ -48,8 +48,11 @@ pub fn promise(verdicts: &mut [Verdict], findings: &[Finding]) {
         let reached = (verdict.span_ns as f64 * least) as Ns;
         verdict.ideal_ns = verdict.ideal_ns.min(reached);
         if verdict.scope.of != Answered::OddSteps {
-            let is_stall = matches!(verdict.bound_by, Bound::Host | Bound::Launch | Bound::Sync);
-            let idle = if is_stall { verdict.idle } else { 0.0 };
+            let idle = if verdict.bound_by.is_stall() {
+                verdict.idle
+            } else {
+                0.0
+            };
             let is_cold =
                 |it: &&Finding| it.rule == Rule::ColdStart && it.bound_ns > verdict.span_ns;
             let start_up = |it: &Finding| format!("start-up takes {}", duration(it.bound_ns));

@@ -183,7 +183,7 @@ pub fn find(
         },
         several => jointly(looked, several),
     };
-    let is_stalled = matches!(whole.bound_by, Bound::Host | Bound::Launch | Bound::Sync);
+    let is_stalled = whole.bound_by.is_stall();
     // What keeps all of them idle for longer is told, and not who is late.
     let late = ranks.and_then(|it| words::straggler(it, whole.span_ns));
     let late = late.filter(|of| !is_stalled || of.0 >= whole.share);
@@ -288,9 +288,7 @@ fn on(
 
 /// Says of the whole what recording made of it, where the CPU's part is what counts, or is told beside it.
 pub fn distort(verdicts: &mut [Verdict], by: impl FnOnce() -> Option<String>) {
-    let is_stall = |it: &&mut Verdict| {
-        matches!(it.bound_by, Bound::Host | Bound::Launch | Bound::Sync) || it.idle >= STALL_SHARE
-    };
+    let is_stall = |it: &&mut Verdict| it.bound_by.is_stall() || it.idle >= STALL_SHARE;
     if let Some(whole) = verdicts.first_mut().filter(is_stall) {
         whole.distorted = by();
     }
@@ -414,7 +412,7 @@ fn judge(
     (of, devices): (Answered, usize),
 ) -> Verdict {
     let bound = bound(split);
-    let is_idle = matches!(bound, Bound::Host | Bound::Launch | Bound::Sync);
+    let is_idle = bound.is_stall();
     let time = match bound {
         Bound::Peer if split.waits_for_ranks() => split.waiting,
         _ if is_idle && split.is_cold() => split.cold(),

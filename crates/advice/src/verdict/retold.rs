@@ -7,17 +7,13 @@ use activity::text::printable;
 use findings::no_cure::PACED;
 use findings::{Finding, Rule, Says};
 
-fn is_stalled(bound: Bound) -> bool {
-    matches!(bound, Bound::Host | Bound::Launch | Bound::Sync)
-}
-
 impl Verdict {
     /// Takes the words of a finding, where that tells of the same time or of more.
     pub(super) fn retell(&mut self, says: &Says) {
         // A rank that is idle itself for longer than it waits for others looks there first.
         let own = self
             .but_for_late
-            .take_if(|it| says.bound == Bound::Peer && is_stalled(it.0) && self.idle > says.part);
+            .take_if(|it| says.bound == Bound::Peer && it.0.is_stall() && self.idle > says.part);
         if let Some((bound, share, text)) = own {
             let said = text.split_once(": ").map_or(&*text, |it| it.1);
             let rest = self.beside.iter().position(|it| it.starts_with(said));
@@ -31,9 +27,9 @@ impl Verdict {
             return self.turn(bound, share, text);
         }
         let is_same =
-            says.bound == self.bound_by || is_stalled(says.bound) && is_stalled(self.bound_by);
+            says.bound == self.bound_by || says.bound.is_stall() && self.bound_by.is_stall();
         // What holds little of the idle time is not why.
-        let is_little = is_stalled(says.bound) && 4.0 * says.part < self.idle;
+        let is_little = says.bound.is_stall() && 4.0 * says.part < self.idle;
         if self.frames[0].is_empty() || is_little || !is_same && says.part <= self.share {
             return;
         }
@@ -41,7 +37,7 @@ impl Verdict {
         let is_of_copies = says.why.contains("copies");
         self.beside
             .retain(|it| !is_of_copies || !it.starts_with(ALONE));
-        let is_idle = is_stalled(says.bound) || says.bound == Bound::Unknown;
+        let is_idle = says.bound.is_stall() || says.bound == Bound::Unknown;
         let frame = &self.frames[usize::from(!is_idle)];
         // Rules say it in few words, whose names are cut already: a word cut in its middle is a riddle.
         let class = match says.why.starts_with("asleep or waiting") {

@@ -116,6 +116,13 @@ pub enum Bound {
     Unknown,
 }
 
+impl Bound {
+    /// Whether the GPU stands still for what the CPU does or waits for.
+    pub fn is_stall(self) -> bool {
+        matches!(self, Bound::Host | Bound::Launch | Bound::Sync)
+    }
+}
+
 /// Idle time by group.
 pub type Shares = [Ns; Group::ALL.len()];
 

@@ -152,11 +152,8 @@ impl StackCounts {
                 known(frames[at], inner).filter(|_| is_there || is_its(&frames[at]))
             {
                 let of = by.entry(known).or_default();
-                *of = (
-                    of.0 + samples,
-                    of.1 + u64::from(is_there) * samples,
-                    std::mem::take(&mut of.2),
-                );
+                of.0 += samples;
+                of.1 += u64::from(is_there) * samples;
                 of.2.insert(frames[at].line);
             }
         }
